@@ -227,6 +227,7 @@ macro_rules! suite {
                 mentioned_digests_are_found_by_prefix
                 shared_first_mentions_are_those_of_several_artifacts;
             references: references_are_listed_from_both_ends
+                references_lead_to_captures
                 references_to_what_is_missing_are_reported
                 missing_artifacts_are_listed_by_pages
                 references_are_unresolved_exactly_while_their_artifact_is_missing

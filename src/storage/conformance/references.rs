@@ -28,13 +28,13 @@ pub(super) fn references_are_listed_from_both_ends(vault: &TestVault) {
     // The target is not stored yet: only relations that require it are included.
     let keys = |edges: &[crate::storage::interface::ReferenceEdge]| -> Vec<(String, String, bool)> {
         let key = |edge: &crate::storage::interface::ReferenceEdge| {
-            (edge.relation.clone(), edge.mention.place.to_string(), edge.is_resolved)
+            (edge.relation.clone(), edge.mention.place.to_string(), edge.target.is_some())
         };
         edges.iter().map(key).collect()
     };
     let row = |relation: &str, place: &str, is_resolved| (relation.to_owned(), place.to_owned(), is_resolved);
     assert_eq!(keys(&outgoing(vault)).len(), 3);
-    assert!(outgoing(vault).iter().all(|edge| !edge.is_resolved && edge.relation == "references"));
+    assert!(outgoing(vault).iter().all(|edge| edge.target.is_none() && edge.relation == "references"));
     vault.add(TestDocument::new("target").admit(sheet()));
     let mut expected = vec![row("extends", "1", true)];
     let resolved = [row("references", "0", true), row("references", "4", true)];
@@ -46,7 +46,7 @@ pub(super) fn references_are_listed_from_both_ends(vault: &TestVault) {
     }
     assert_eq!(keys(&outgoing(vault)), expected);
     for edge in outgoing(vault) {
-        let inverse = edge.is_resolved.then_some("reported-by");
+        let inverse = edge.target.map(|_| "reported-by");
         assert_eq!(edge.inverse.as_deref(), inverse);
     }
     let incoming = vault.snapshot().references(&[target], Direction::In).unwrap().remove(0);
@@ -64,7 +64,60 @@ pub(super) fn references_are_listed_from_both_ends(vault: &TestVault) {
         ("references", second, "4"),
     ];
     assert_eq!(found, expected.map(|(relation, core, place)| (relation, core, place.to_owned())));
-    assert!(incoming.iter().all(|edge| edge.is_resolved && edge.inverse.as_deref() == Some("reported-by")));
+    assert!(
+        incoming
+            .iter()
+            .all(|edge| edge.target == Some(target) && edge.inverse.as_deref() == Some("reported-by"))
+    );
+}
+
+pub(super) fn references_lead_to_captures(vault: &TestVault) {
+    let target = TestDocument::new("target").remark("as it was given");
+    let hash = Digest::from_content(&target.bytes());
+    let referring = TestDocument::new("from").mention("reference", 0, hash).mention("history", 1, hash);
+    let from = vault.add_note(&referring);
+    let found = |vault: &TestVault| {
+        let snapshot = vault.snapshot();
+        let targets = [core(note(), "target"), core(sheet(), "target")];
+        let incoming = snapshot.references(&targets, Direction::In).unwrap();
+        for (target, edges) in targets.iter().zip(&incoming) {
+            assert!(edges.iter().all(|edge| edge.target == Some(*target) && edge.mention.artifact == from));
+        }
+        let mut outgoing = snapshot.references(&[from], Direction::Out).unwrap().remove(0);
+        assert_eq!(outgoing.len(), 1, "only the relation that requires its target leads to captures");
+        let edge = outgoing.remove(0);
+        let unresolved = snapshot.unresolved(None, usize::MAX).unwrap().len();
+        assert_eq!(unresolved, usize::from(edge.target.is_none()));
+        let inverse = edge.target.filter(|target| *target == core(sheet(), "target")).map(|_| "reported-by");
+        assert_eq!(edge.inverse.as_deref(), inverse);
+        (edge.target, incoming.iter().map(Vec::len).collect::<Vec<_>>())
+    };
+    assert_eq!(found(vault), (None, vec![0, 0]));
+    vault.add(TestDocument::new("target").admit(sheet()));
+    assert_eq!(found(vault), (None, vec![0, 0]));
+    vault.add(target.admit(sheet()));
+    assert_eq!(found(vault), (Some(core(sheet(), "target")), vec![0, 1]));
+    // Of two artifacts with these bytes, it is the one with the smallest core hash.
+    vault.add_note(&target);
+    let (note, sheet) = (core(note(), "target"), core(sheet(), "target"));
+    let (first, counts, other, other_counts) =
+        if note < sheet { (note, [1, 0], sheet, [0, 1]) } else { (sheet, [0, 1], note, [1, 0]) };
+    assert_eq!(found(vault), (Some(first), counts.to_vec()));
+    vault.remove(first);
+    assert_eq!(found(vault), (Some(other), other_counts.to_vec()));
+    vault.remove(other);
+    assert_eq!(found(vault), (None, vec![0, 0]));
+    // A capture of the artifact itself is not another artifact.
+    vault.remove(from);
+    let own = TestDocument::new("own").remark("first");
+    let own_hash = Digest::from_content(&own.bytes());
+    let own = vault.add_note(&own);
+    vault.add_note(&TestDocument::new("own").mention("reference", 0, own_hash));
+    let snapshot = vault.snapshot();
+    for direction in [Direction::Out, Direction::In] {
+        assert_eq!(snapshot.references(&[own], direction).unwrap(), [[]]);
+    }
+    assert_eq!(snapshot.unresolved(None, usize::MAX).unwrap(), []);
 }
 
 pub(super) fn references_to_what_is_missing_are_reported(vault: &TestVault) {

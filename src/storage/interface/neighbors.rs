@@ -37,7 +37,7 @@ pub struct Neighbors {
     pub manual_links: Vec<ManualLink>,
     /// References to digests, as in [`ReferenceQueries::references`](super::ReferenceQueries::references).
     pub outgoing: Vec<ReferenceEdge>,
-    /// References to the core hash, as in [`ReferenceQueries::references`](super::ReferenceQueries::references).
+    /// References to the artifact, as in [`ReferenceQueries::references`](super::ReferenceQueries::references).
     pub incoming: Vec<ReferenceEdge>,
     /// As in [`NameQueries::names`](super::NameQueries::names).
     pub names: Names,
@@ -92,8 +92,7 @@ impl Neighborhood {
         let mut others = Vec::new();
         for one in self.neighbors.values() {
             others.extend(one.manual_links.iter().flat_map(|link| [link.source, link.target]));
-            let resolved = one.outgoing.iter().filter(|edge| edge.is_resolved);
-            others.extend(resolved.map(|edge| CoreHash(edge.mention.digest)));
+            others.extend(one.outgoing.iter().filter_map(|edge| edge.target));
             others.extend(one.incoming.iter().map(|edge| edge.mention.artifact));
         }
         for uses in self.uses.values() {

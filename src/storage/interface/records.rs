@@ -180,8 +180,8 @@ pub struct ReferenceEdge {
     pub relation: String,
     /// The relation of the other artifact to the mentioning one, if that has a name of its own.
     pub inverse: Option<String>,
-    /// Whether the artifact that the digest identifies is stored.
-    pub is_resolved: bool,
+    /// The artifact that the digest identifies, if it is stored.
+    pub target: Option<CoreHash>,
 }
 
 /// The names of an artifact.

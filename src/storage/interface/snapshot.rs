@@ -191,10 +191,11 @@ pub trait PairQueries {
 /// The errors of all methods are those of a [`Snapshot`].
 #[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
 pub trait ReferenceQueries {
-    /// Returns the references of each artifact to digests, or those of other artifacts to its core hash. Outgoing ones
-    /// are ordered by relation, digest and place, incoming ones by relation, artifact and place. Outgoing references to
-    /// a digest that is not stored are included if the relation requires it to be. References of an artifact to itself
-    /// are not.
+    /// Returns the references of each artifact to digests, or those of other artifacts to it. A digest identifies the
+    /// artifact with this core hash. If there is none and the relation requires one, it identifies the artifact with a
+    /// capture of this hash, the one with the smallest core hash if several kinds have these bytes. Outgoing references are
+    /// ordered by relation, digest and place, incoming ones by relation, artifact and place. Outgoing references to what is
+    /// not stored are included if the relation requires it to be. References of an artifact to itself are not.
     fn references(&self, of: &[CoreHash], direction: Direction) -> Result<Vec<Vec<ReferenceEdge>>>;
 
     /// Returns those of `of` that another artifact which matches `filter` refers to by `relation`, which holds only between
@@ -210,8 +211,8 @@ pub trait ReferenceQueries {
     /// Returns the other artifacts that state of each artifact that they contain it.
     fn stated_containers(&self, of: &[CoreHash]) -> Result<Vec<BTreeSet<CoreHash>>>;
 
-    /// Returns the references to the first `limit` digests after `after` that have to be core hashes in the vault and are
-    /// not, sorted by digest, artifact and place.
+    /// Returns the references to the first `limit` digests after `after` that have to identify an artifact and do not,
+    /// sorted by digest, artifact and place.
     fn missing_digests(&self, after: Option<Digest>, limit: usize) -> Result<Vec<UnresolvedReference>>;
 }
 

@@ -137,6 +137,11 @@ impl MemoryState {
         self.all().flat_map(|artifact| artifact.captures.iter().map(move |capture| (artifact, capture)))
     }
 
+    /// Returns the artifact with a capture of this hash; the one with the smallest core hash, if several have one.
+    pub(super) fn captured_as(&self, capture: CaptureHash) -> Option<&MemoryArtifact> {
+        self.captures().find(|(_, known)| known.capture == capture).map(|(artifact, _)| artifact)
+    }
+
     pub(super) fn capture(&self, core: CoreHash, capture: CaptureHash) -> Option<&MemoryCapture> {
         self.artifact(core)?.captures.iter().find(|known| known.capture == capture)
     }

@@ -11,7 +11,8 @@ use super::{
 use crate::artifact::{Admitted, parse_manifest};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::interface::{
-    CaptureQueries, CaptureRecord, CaptureTarget, FileRecord, MemberRecord, SearchableCapture, SharedFile,
+    ArtifactRecord, CaptureQueries, CaptureRecord, CaptureTarget, FileRecord, MemberRecord,
+    SearchableCapture, SharedFile,
 };
 use crate::storage::{PayloadDefect, Result, StorageError};
 
@@ -65,6 +66,23 @@ pub(in crate::storage) fn captures_with<S: SqlSession>(
     let found: HashMap<_, _> =
         found.into_iter().map(|record| ((record.artifact, record.capture), record)).collect();
     Ok(targets.iter().map(|target| found.get(&(target.artifact, target.capture)).cloned()).collect())
+}
+
+/// Returns the artifacts that have captures with these hashes, in the order of their core hashes.
+pub(in crate::storage) fn captured_as<S: SqlSnapshot>(
+    snapshot: &S,
+    hashes: &[Digest],
+) -> Result<Vec<(CaptureHash, ArtifactRecord)>> {
+    if hashes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let dialect = S::Session::DIALECT;
+    let sql = format!(
+        "SELECT {ARTIFACT}, {} FROM {} JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind ORDER BY a.core",
+        dialect.hash_of_capture("c"),
+        dialect.captures_with_hashes("?1")
+    );
+    snapshot.read_rows(&sql, &[hashes.into()], |row| Ok((row.capture(6)?, row.artifact()?)))
 }
 
 /// The blob of a capture, which has not been read.

@@ -1,8 +1,9 @@
-//! The table of references to artifacts that the vault does not have.
+//! The table of references to what is no core hash in the vault.
 //!
-//! It says which mention lists to read for them. A row has the first eight bytes of a digest that a capture refers to in
-//! a role that requires the artifact, for as long as no artifact has the digest. Rows are not authoritative: other digests
-//! may begin with the same bytes, so the lists that they lead to are read, and whole digests are compared. That is also
+//! It says which mention lists to read for references to what the vault does not have. A row has the first eight bytes of a
+//! digest that a capture refers to in a role that requires the artifact, for as long as no artifact has this core hash. Rows
+//! are not authoritative: the digest may be a capture hash, and other digests may begin with the same bytes, so the lists that
+//! they lead to are read, and whole digests are compared. That is also
 //! why there are no rows for references whose artifact is in the vault: a digest that begins like that of an artifact
 //! could not be distinguished from it without reading all lists.
 

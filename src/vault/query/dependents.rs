@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::exchanges::{identified_by, location_text};
-use super::links::{Direction, Link, LinkOrigin, LinkTarget};
+use super::exchanges::identified_by;
+use super::links::{Direction, Link, LinkOrigin, LinkTarget, stated_by_other};
 use crate::digest::CoreHash;
 use crate::storage::{ArtifactRecord, Containment, Result, Snapshot};
 
@@ -137,7 +137,7 @@ impl DependentFinder {
         Ok(holds)
     }
 
-    /// Returns, for each artifact, the group of dependents that have a manual link to it, or refer to it by core hash.
+    /// Returns, for each artifact, the group of dependents that have a manual link to it, or refer to it by a hash.
     fn by_edges(&mut self, snapshot: &dyn Snapshot, of: &[CoreHash]) -> Result<Vec<Option<usize>>> {
         let manual = snapshot.manual_links(of)?;
         let outgoing = snapshot.references(of, Direction::Out)?;
@@ -149,19 +149,12 @@ impl DependentFinder {
                 let origin = LinkOrigin::Manual(edge.note);
                 dependents.push((edge.source, DependencyReason::Link { relation: edge.relation, origin }));
             }
-            let own: BTreeSet<(String, CoreHash)> = outgoing
-                .into_iter()
-                .filter(|edge| edge.is_resolved)
-                .filter_map(|edge| Some((edge.inverse?, CoreHash(edge.mention.digest))))
-                .collect();
+            let own: BTreeSet<(String, CoreHash)> =
+                outgoing.into_iter().filter_map(|edge| Some((edge.inverse?, edge.target?))).collect();
             for edge in incoming {
+                let origin = LinkOrigin::Derived(stated_by_other(&edge));
                 let key = (edge.relation, edge.mention.artifact);
                 if !own.contains(&key) {
-                    let because = format!(
-                        "{} of the other artifact states this core hash",
-                        location_text(&edge.mention)
-                    );
-                    let origin = LinkOrigin::Derived(because);
                     dependents.push((key.1, DependencyReason::Link { relation: key.0, origin }));
                 }
             }

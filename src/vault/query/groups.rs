@@ -111,7 +111,8 @@ pub(crate) fn continuing(snapshot: &dyn Snapshot, groups: &[Vec<CoreHash>]) -> R
         let edges: Vec<_> = edges.by_ref().take(group.len()).collect();
         let own: HashSet<&str> = edges.iter().flat_map(|(_, names)| &names.own).map(String::as_str).collect();
         let members: HashSet<&CoreHash> = group.iter().collect();
-        let among = |reference: &ReferenceEdge| members.contains(&CoreHash(reference.mention.digest));
+        let among =
+            |reference: &ReferenceEdge| reference.target.is_some_and(|target| members.contains(&target));
         for (core, (references, names)) in group.iter().zip(edges) {
             let by_hash = references.iter().any(|reference| is_continuation(reference) && among(reference));
             let mut by_name = mentioned(names, relation::CONTINUES);
@@ -393,9 +394,8 @@ impl GroupArtifactCache<'_> {
         let references = self.snapshot.references(&directories, Direction::Out)?;
         let mut parts = Vec::new();
         for (directory, references) in directories.into_iter().zip(references) {
-            let contains =
-                references.into_iter().filter(|it| it.is_resolved && it.relation == relation::CONTAINS);
-            parts.extend(contains.map(|edge| (directory, CoreHash(edge.mention.digest))));
+            let contains = references.into_iter().filter(|edge| edge.relation == relation::CONTAINS);
+            parts.extend(contains.filter_map(|edge| Some((directory, edge.target?))));
         }
         let cores: Vec<CoreHash> = parts.iter().map(|(_, part)| *part).collect();
         let containers = self.snapshot.containers(&cores, Containment::Declared)?;

@@ -21,7 +21,7 @@ use super::histories::{Fork, HistoryIdentity};
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
-use crate::storage::interface::{NameMention, Names, Neighbors};
+use crate::storage::interface::{NameMention, Names, Neighbors, ReferenceEdge};
 use crate::storage::{ArtifactRecord, Result, Snapshot};
 
 pub(crate) use crate::storage::Direction;
@@ -294,13 +294,12 @@ impl LinkCollector<'_, '_> {
 
     fn by_digest(&mut self, neighbors: &Neighbors) -> Result<()> {
         for edge in &neighbors.outgoing {
-            let because = format!("{} states its core hash", location_text(&edge.mention));
-            if !edge.is_resolved {
+            let Some(target) = edge.target else {
                 let target = LinkTarget::MissingDigest(edge.mention.digest);
                 self.derive(Direction::Out, &edge.relation, target, location_text(&edge.mention));
                 continue;
-            }
-            let target = CoreHash(edge.mention.digest);
+            };
+            let because = format!("{} states its {}", location_text(&edge.mention), stated_hash(edge));
             if !self.selection.is_new(target) {
                 continue;
             }
@@ -311,8 +310,7 @@ impl LinkCollector<'_, '_> {
             self.derive(Direction::Out, &edge.relation, target, because);
         }
         for edge in &neighbors.incoming {
-            let because =
-                format!("{} of the other artifact states this core hash", location_text(&edge.mention));
+            let because = stated_by_other(edge);
             if !self.selection.is_new(edge.mention.artifact) {
                 continue;
             }
@@ -408,6 +406,17 @@ impl LinkCollector<'_, '_> {
             }
         }
     }
+}
+
+/// Names the hash of its target that a reference states.
+fn stated_hash(edge: &ReferenceEdge) -> &'static str {
+    let is_core = edge.target.is_some_and(|target| target.0 == edge.mention.digest);
+    if is_core { "core hash" } else { "capture hash" }
+}
+
+/// Describes why another artifact refers to one.
+pub(super) fn stated_by_other(edge: &ReferenceEdge) -> String {
+    format!("{} of the other artifact states this {}", location_text(&edge.mention), stated_hash(edge))
 }
 
 /// Describes why a session is replayed by a run, with the locations of the exchange in both.

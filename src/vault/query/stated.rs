@@ -97,8 +97,7 @@ fn recorded_with(
 /// governs it, from whichever end that was linked.
 fn stated_by(snapshot: &dyn Snapshot, artifacts: &[CoreHash]) -> Result<Vec<CoreHash>> {
     let references = snapshot.references(artifacts, Direction::Out)?.into_iter().flatten();
-    let mut stated: Vec<CoreHash> =
-        references.filter(|edge| edge.is_resolved).map(|edge| CoreHash(edge.mention.digest)).collect();
+    let mut stated: Vec<CoreHash> = references.filter_map(|edge| edge.target).collect();
     let mentioned = snapshot.names(artifacts)?.into_iter().flat_map(|names| names.mentioned);
     let handles: BTreeSet<String> = mentioned.map(|mention| mention.handle).collect();
     let handles: Vec<String> = handles.into_iter().collect();

@@ -147,7 +147,8 @@ fn parsed(document: &str) -> Value {
     serde_json::from_str(document).unwrap()
 }
 
-/// Sessions with prompts and responses in common, several captures of one, and one that refers to others.
+/// Sessions with prompts and responses in common, several captures of one, and one that refers to others by their hashes and by
+/// those of their files.
 fn sessions() -> Vec<Input> {
     let one = session("a", &[("p0", "r0"), ("p1", "r1")]);
     let mut dated = parsed(&one);
@@ -159,10 +160,13 @@ fn sessions() -> Vec<Input> {
     };
     let core = core(&one).unwrap().core().to_string();
     let mut referring = parsed(&session("a", &[("p0", "r2")]));
-    referring["metadata"] = json!({"parent": core, "missing": Digest::from_content(b"missing").to_string()});
+    let pretty = format!("{:#}", parsed(&one));
+    let hash = |file: &str| Digest::from_content(file.as_bytes()).to_string();
+    referring["metadata"] = json!({"parent": core, "missing": hash("missing"), "file": hash(&pretty),
+        "two_kinds": hash(&session_and_contract()), "and_attachment": hash(&session("b", &[("p0", "r0")]))});
     let documents = [
         one.clone(),
-        format!("{:#}", parsed(&one)),
+        pretty,
         dated.to_string(),
         later.to_string(),
         session("b", &[("p0", "r0")]),
@@ -229,19 +233,24 @@ fn other_traces() -> Vec<Input> {
         .collect()
 }
 
-/// Contracts, one of which is a session as well, and one of which other artifacts name.
-fn contracts() -> Vec<Input> {
+/// Returns a document that is of two kinds.
+fn session_and_contract() -> String {
     let mut both = parsed(&session("two", &[("p0", "r0")]));
     both["io_refs"] = json!([]);
     both["effects"] = json!([]);
+    both.to_string()
+}
+
+/// Contracts, one of which is a session as well, and one of which other artifacts name.
+fn contracts() -> Vec<Input> {
     let example = std::fs::read(repository("examples/contract.yaml")).unwrap();
     let core =
         formats::named("contract").unwrap().admit(example.clone(), &AdmitOptions::default()).unwrap().core();
     let mut governed = parsed(&run_pack("run-3", &[json!({"type": "agent.command"})]));
     governed["metadata"]["contract"] = core.to_string().into();
     vec![
-        Input::document("model_io", both.to_string()),
-        Input::document("contract", both.to_string()),
+        Input::document("model_io", session_and_contract()),
+        Input::document("contract", session_and_contract()),
         Input::document("contract", example),
         Input::document("rpk", sealed(governed)),
     ]

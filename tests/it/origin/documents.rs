@@ -101,6 +101,33 @@ fn the_references_of_a_workspace_become_links() {
 }
 
 #[test]
+fn a_reference_to_the_bytes_of_a_file_leads_to_its_session() {
+    let sandbox = Sandbox::new();
+    let file = std::fs::read(repository("examples/session.json")).unwrap();
+    let snapshot = workspace(&json!({"model_io": {"rel_path": "session.json", "sha256": digest(&file)}}));
+    sandbox.write("workspace.json", pretty(&snapshot));
+    sandbox.add(["workspace.json"]);
+    let missing = sandbox.run(["unresolved", "--json"]).json();
+    assert_eq!(missing.len(), 1);
+    assert_eq!(missing[0]["digest"], digest(&file));
+    let session = sandbox.add([repository("examples/session.json")]).remove(0);
+    assert_ne!(session, digest(&file));
+    assert_eq!(sandbox.run(["unresolved", "--json"]).expect(0).json(), Vec::<Value>::new());
+    let snapshot = kernel_hash(&snapshot);
+    let link = ("references".to_owned(), session.clone(), "stated".to_owned());
+    assert!(links(&sandbox, &snapshot).contains(&link));
+    let link = ("references".to_owned(), snapshot.clone(), "stated".to_owned());
+    assert!(links(&sandbox, &session).contains(&link));
+    let shown = sandbox.run(["links", &session]).expect(0).stdout;
+    assert!(shown.contains("of the other artifact states this capture hash"), "{shown}");
+    sandbox.run(["fsck"]).expect(0);
+    // What is referred to by the hash of its file is not removed without being asked for.
+    sandbox.run(["rm", &session]).expect(1);
+    sandbox.run(["rm", "--force", &session]).expect(0);
+    assert_eq!(sandbox.run(["unresolved", "--json"]).json(), missing);
+}
+
+#[test]
 fn a_document_is_found_by_the_hash_of_its_canonical_form() {
     let sandbox = Sandbox::new();
     let applied = json!({"apply_schema_version": "1.0.0", "outcome": "SUCCESS", "dry_run": false, "target_root": "w",

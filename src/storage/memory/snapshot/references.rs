@@ -6,7 +6,7 @@ use super::super::state::{MemoryArtifact, MemoryState};
 use super::mentions::record;
 use super::{MemorySnapshot, each};
 use crate::artifact::Mention;
-use crate::digest::{CoreHash, Digest};
+use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::Result;
 use crate::storage::interface::{
     Direction, Filter, NameQueries, NameUse, Names, ReferenceEdge, ReferenceQueries, UnresolvedReference,
@@ -45,7 +45,8 @@ impl ReferenceQueries for MemorySnapshot {
     fn missing_digests(&self, after: Option<Digest>, limit: usize) -> Result<Vec<UnresolvedReference>> {
         let mut unresolved = Vec::new();
         for artifact in self.0.all() {
-            let missing = self.0.references_from(artifact.core).into_iter().filter(|edge| !edge.is_resolved);
+            let missing =
+                self.0.references_from(artifact.core).into_iter().filter(|edge| edge.target.is_none());
             unresolved.extend(missing.map(|edge| UnresolvedReference {
                 missing: UnresolvedTarget::Digest(edge.mention.digest),
                 artifact: artifact.core,
@@ -63,39 +64,45 @@ impl MemoryState {
     /// Returns the references of an artifact to others.
     fn references_from(&self, core: CoreHash) -> Vec<ReferenceEdge> {
         let Some(artifact) = self.artifact(core) else { return Vec::new() };
-        let edges = artifact.mentions().into_iter().filter(|mention| mention.digest != core.0);
-        let mut edges: Vec<_> = edges.filter_map(|mention| self.edge(artifact, mention)).collect();
+        let mentions = artifact.mentions().into_iter();
+        let mut edges: Vec<_> = mentions.filter_map(|mention| self.edge(artifact, mention)).collect();
         sort_references(&mut edges, Direction::Out);
         edges
     }
 
     /// Returns the references of other artifacts to one.
     fn references_to(&self, core: CoreHash) -> Vec<ReferenceEdge> {
-        if self.artifact(core).is_none() {
-            return Vec::new();
-        }
+        let Some(target) = self.artifact(core) else { return Vec::new() };
+        let captures = target.captures.iter().map(|capture| capture.capture.0);
+        let digests: BTreeSet<Digest> = captures.chain([core.0]).collect();
         let mut edges = Vec::new();
-        for artifact in self.all().filter(|artifact| artifact.core != core) {
-            let mentions = artifact.mentions().into_iter().filter(|mention| mention.digest == core.0);
-            edges.extend(mentions.filter_map(|mention| self.edge(artifact, mention)));
+        for artifact in self.all() {
+            let mentions =
+                artifact.mentions().into_iter().filter(|mention| digests.contains(&mention.digest));
+            let references = mentions.filter_map(|mention| self.edge(artifact, mention));
+            edges.extend(references.filter(|edge| edge.target == Some(core)));
         }
         sort_references(&mut edges, Direction::In);
         edges
     }
 
     /// Returns the reference that a mention makes, if it makes one: its role has a relation, and the artifact that the
-    /// digest identifies is stored or has to be.
+    /// digest identifies is another one, and is stored or has to be.
     fn edge(&self, from: &MemoryArtifact, mention: &Mention) -> Option<ReferenceEdge> {
         let relation = mention.role.relation?;
-        let target = self.artifact(CoreHash(mention.digest));
-        if target.is_none() && !relation.dangles {
+        let target = match self.artifact(CoreHash(mention.digest)) {
+            None if relation.dangles => self.captured_as(CaptureHash(mention.digest)),
+            None => return None,
+            with_core => with_core,
+        };
+        if target.is_some_and(|target| target.core == from.core) {
             return None;
         }
         Some(ReferenceEdge {
             mention: record(from.core, mention),
             relation: relation.name.to_owned(),
             inverse: target.and_then(|target| target.kind.inverse_relation()).map(str::to_owned),
-            is_resolved: target.is_some(),
+            target: target.map(|target| target.core),
         })
     }
 }

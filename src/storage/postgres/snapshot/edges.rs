@@ -16,6 +16,31 @@ use crate::storage::sql::{
     self, FindSnapshot as _, SqlRow, SqlSession as _, SqlSnapshot as _, StatementParameters, in_order,
 };
 
+/// The references of the artifacts `requested` to others: the core hash, the number of the artifact that the digest
+/// identifies, if it is stored, the role, the place, the digest, and the inverse relation.
+pub(super) const OUTGOING: &str =
+    "SELECT DISTINCT f.core, t.id AS other, e.role, e.index, e.pointer, e.target, k.stated_by
+       FROM requested f JOIN edge e ON e.artifact = f.id JOIN role r ON r.id = e.role
+       LEFT JOIN artifact t ON t.id = coalesce(
+         (SELECT a.id FROM artifact a WHERE a.core = e.target),
+         (SELECT a.id FROM capture c JOIN artifact a ON a.id = c.artifact
+           WHERE r.dangles AND c.digest = e.target ORDER BY a.core LIMIT 1))
+       LEFT JOIN kind k ON k.id = t.kind
+      WHERE r.relation IS NOT NULL AND CASE WHEN t.id IS NULL THEN r.dangles ELSE t.id <> f.id END";
+
+/// The references of other artifacts to the artifacts `requested`: the core hash, the number of the other artifact, and the rest
+/// as above. A capture hash identifies an artifact unless it is a core hash, or that of a capture of an artifact before it.
+pub(super) const INCOMING: &str =
+    "SELECT DISTINCT t.core, e.artifact AS other, e.role, e.index, e.pointer, e.target, k.stated_by
+       FROM (SELECT a.id, a.core, a.kind, a.core AS hash FROM requested a
+             UNION
+             SELECT a.id, a.core, a.kind, c.digest FROM requested a JOIN capture c ON c.artifact = a.id
+              WHERE NOT EXISTS (SELECT 1 FROM artifact b WHERE b.core = c.digest)
+                AND NOT EXISTS (SELECT 1 FROM capture d JOIN artifact b ON b.id = d.artifact
+                                 WHERE d.digest = c.digest AND b.core < a.core)) t
+       JOIN edge e ON e.target = t.hash JOIN role r ON r.id = e.role JOIN kind k ON k.id = t.kind
+      WHERE r.relation IS NOT NULL AND e.artifact <> t.id AND (t.hash = t.core OR r.dangles)";
+
 /// Returns the place in two columns from `first` on.
 fn place(row: &SqlRow, first: usize) -> PostgresResult<ArtifactLocation> {
     if let Some(index) = row.optional_integer(first)? {
@@ -26,39 +51,49 @@ fn place(row: &SqlRow, first: usize) -> PostgresResult<ArtifactLocation> {
 }
 
 impl PostgresSnapshot<'_> {
-    /// Returns the reference in the columns from `first` on: the artifact, the role, the place in two columns, the digest, the
-    /// inverse relation, and whether the digest is that of an artifact.
-    pub(super) fn reference(&self, row: &SqlRow, first: usize) -> PostgresResult<ReferenceEdge> {
+    /// Returns the reference in the columns from `first` on: the artifact at the other end than that in the first column, if it
+    /// is stored, the role, the place in two columns, the digest, and the inverse relation.
+    pub(super) fn reference(
+        &self,
+        row: &SqlRow,
+        first: usize,
+        direction: Direction,
+    ) -> PostgresResult<ReferenceEdge> {
+        let (requested, other) = (row.core(0)?, row.optional_digest(first)?.map(CoreHash));
+        let (source, target) = match (direction, other) {
+            (Direction::Out, target) => (requested, target),
+            (Direction::In, Some(source)) => (source, Some(requested)),
+            (Direction::In, None) => {
+                return Err(PostgresError::damaged("a reference belongs to no artifact"));
+            }
+        };
         let role = row.integer(first + 1)?;
         let entry = ListedMention { role, place: place(row, first + 2)?, digest: row.digest(first + 4)? };
         let relation = self.names.role(&self.session, role)?.relation.clone();
         Ok(ReferenceEdge {
-            mention: self.mention(row.core(first)?, &entry)?,
+            mention: self.mention(source, &entry)?,
             relation: relation.unwrap_or_default(),
             inverse: row.optional_text(first + 5)?,
-            is_resolved: row.flag(first + 6)?,
+            target,
         })
     }
 }
 
 impl ReferenceQueries for PostgresSnapshot<'_> {
     fn references(&self, of: &[CoreHash], direction: Direction) -> Result<Vec<Vec<ReferenceEdge>>> {
-        let (requested_core, condition) = match direction {
-            Direction::Out => {
-                ("f.core", "f.core = ANY($1) AND e.target <> f.core AND (t.id IS NOT NULL OR r.dangles)")
-            }
-            Direction::In => ("t.core", "t.core = ANY($1) AND e.target <> f.core"),
+        let edges = match direction {
+            Direction::Out => OUTGOING,
+            Direction::In => INCOMING,
         };
         let sql = format!(
-            "SELECT DISTINCT {requested_core}, f.core, e.role, e.index, e.pointer, e.target, k.stated_by, t.id IS NOT NULL
-               FROM edge e JOIN role r ON r.id = e.role JOIN artifact f ON f.id = e.artifact
-               LEFT JOIN artifact t ON t.core = e.target LEFT JOIN kind k ON k.id = t.kind
-              WHERE {condition} AND r.relation IS NOT NULL"
+            "WITH requested AS MATERIALIZED (SELECT a.* FROM artifact a WHERE a.core = ANY($1))
+             SELECT DISTINCT o.core, a.core, o.role, o.index, o.pointer, o.target, o.stated_by
+               FROM ({edges}) o LEFT JOIN artifact a ON a.id = o.other"
         );
         let read = || {
             let mut found: HashMap<CoreHash, Vec<ReferenceEdge>> = HashMap::new();
             for row in self.session.rows(&sql, &[of.into()])? {
-                let edge = self.reference(&row, 1)?;
+                let edge = self.reference(&row, 1, direction)?;
                 found.entry(row.core(0)?).or_default().push(edge);
             }
             for edges in found.values_mut() {
@@ -110,7 +145,8 @@ impl ReferenceQueries for PostgresSnapshot<'_> {
                      SELECT e.target, f.core, e.role, e.index, e.pointer FROM edge e
                        JOIN role r ON r.id = e.role JOIN artifact f ON f.id = e.artifact
                       WHERE r.dangles AND e.target <> f.core AND ($1::bytea IS NULL OR e.target > $1)
-                        AND NOT EXISTS (SELECT 1 FROM artifact t WHERE t.core = e.target))
+                        AND NOT EXISTS (SELECT 1 FROM artifact t WHERE t.core = e.target)
+                        AND NOT EXISTS (SELECT 1 FROM capture c WHERE c.digest = e.target))
                    SELECT DISTINCT target, core, role, index, pointer FROM missing
                     WHERE target IN (SELECT DISTINCT target FROM missing ORDER BY target LIMIT $2)";
         let reference = |row: &SqlRow| {

@@ -9,6 +9,7 @@ use crate::storage::interface::{
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::lists::{self, ListedMention};
 use crate::storage::postgres::snapshot::PostgresSnapshot;
+use crate::storage::postgres::snapshot::edges::{INCOMING as INCOMING_EDGES, OUTGOING as OUTGOING_EDGES};
 use crate::storage::sql::{
     ARTIFACT as ARTIFACT_COLUMNS, Dialect, SqlRow, SqlSession as _, has_namesake_condition, is_original,
 };
@@ -40,14 +41,9 @@ fn statement() -> String {
            (SELECT l.* FROM requested a JOIN link l ON l.source = a.id
             UNION SELECT l.* FROM requested a JOIN link l ON l.target = a.id),
          outgoing AS MATERIALIZED
-           (SELECT DISTINCT f.core, e.role, e.index, e.pointer, e.target, t.id, k.stated_by
-              FROM requested f JOIN edge e ON e.artifact = f.id JOIN role r ON r.id = e.role
-              LEFT JOIN artifact t ON t.core = e.target LEFT JOIN kind k ON k.id = t.kind
-             WHERE e.target <> f.core AND (t.id IS NOT NULL OR r.dangles) AND r.relation IS NOT NULL),
+           ({OUTGOING_EDGES}),
          incoming AS MATERIALIZED
-           (SELECT DISTINCT t.core, e.role, e.index, e.pointer, e.artifact, k.stated_by
-              FROM requested t JOIN edge e ON e.target = t.core JOIN role r ON r.id = e.role JOIN kind k ON k.id = t.kind
-             WHERE e.artifact <> t.id AND r.relation IS NOT NULL),
+           ({INCOMING_EDGES}),
          own AS MATERIALIZED
            (SELECT DISTINCT a.core, i.handle, i.key, {is_original} AS is_original
               FROM requested a JOIN identity i ON i.artifact = a.id),
@@ -65,7 +61,7 @@ fn statement() -> String {
               FROM handle h JOIN name_mention m ON m.key = h.key AND m.handle = h.handle),
          known AS MATERIALIZED
            (SELECT id FROM requested UNION SELECT source FROM manual UNION SELECT target FROM manual
-             UNION SELECT id FROM outgoing WHERE id IS NOT NULL UNION SELECT artifact FROM incoming
+             UNION SELECT other FROM outgoing WHERE other IS NOT NULL UNION SELECT other FROM incoming
              UNION SELECT artifact FROM identified UNION SELECT artifact FROM referring)
          SELECT {ARTIFACT_COLUMNS}, {ARTIFACT} AS part, NULL::bytea AS other,
                 NULL::integer AS role, NULL::bigint AS index, NULL AS pointer, NULL::bytea AS digest, NULL AS text,
@@ -75,12 +71,11 @@ fn statement() -> String {
          SELECT s.core, {no_artifact}, {MANUAL}, t.core, {no_edge}, NULL, l.relation, false, l.note
            FROM manual l JOIN artifact s ON s.id = l.source JOIN artifact t ON t.id = l.target
          UNION ALL
-         SELECT o.core, {no_artifact}, {OUTGOING}, o.core, o.role, o.index, o.pointer, o.target, o.stated_by,
-                o.id IS NOT NULL, NULL
-           FROM outgoing o
+         SELECT o.core, {no_artifact}, {OUTGOING}, a.core, o.role, o.index, o.pointer, o.target, o.stated_by, false, NULL
+           FROM outgoing o LEFT JOIN artifact a ON a.id = o.other
          UNION ALL
-         SELECT o.core, {no_artifact}, {INCOMING}, f.core, o.role, o.index, o.pointer, o.core, o.stated_by, true, NULL
-           FROM incoming o JOIN artifact f ON f.id = o.artifact
+         SELECT o.core, {no_artifact}, {INCOMING}, a.core, o.role, o.index, o.pointer, o.target, o.stated_by, false, NULL
+           FROM incoming o JOIN artifact a ON a.id = o.other
          UNION ALL
          SELECT o.core, {no_artifact}, {OWN}, NULL, {no_edge}, NULL, o.handle, o.is_original, NULL FROM own o
          UNION ALL
@@ -157,8 +152,8 @@ impl PostgresSnapshot<'_> {
                 target: row.core(7)?,
                 note: row.optional_text(14)?,
             }),
-            OUTGOING => neighbors.or_default().outgoing.push(self.reference(row, 7)?),
-            INCOMING => neighbors.or_default().incoming.push(self.reference(row, 7)?),
+            OUTGOING => neighbors.or_default().outgoing.push(self.reference(row, 7, Direction::Out)?),
+            INCOMING => neighbors.or_default().incoming.push(self.reference(row, 7, Direction::In)?),
             OWN => {
                 let (handle, names) = (row.text(12)?, &mut neighbors.or_default().names);
                 names.original.extend(row.flag(13)?.then(|| handle.clone()));

@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{
-    ArtifactQueries as _, Direction, Filter, ReferenceQueries, UnresolvedTarget, count_targets,
-    page_of_unresolved, sort_references, sort_unresolved,
+    ArtifactQueries as _, CaptureQueries as _, Direction, Filter, ReferenceQueries, UnresolvedTarget,
+    count_targets, page_of_unresolved, sort_references, sort_unresolved,
 };
-use crate::storage::sql::{SqlSnapshot as _, in_order};
+use crate::storage::sql::{SqlSnapshot as _, captured_as, in_order};
 use crate::storage::sqlite::ids::artifact_id;
 use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::read::SqliteSnapshot;
@@ -102,16 +102,35 @@ impl SqliteSnapshot<'_> {
                 relating.push((mention, relation.clone(), role.dangles));
             }
         }
-        let targets: Vec<CoreHash> = relating.iter().map(|(mention, ..)| CoreHash(mention.digest)).collect();
-        for ((mention, relation, dangles), target) in relating.into_iter().zip(self.artifacts(&targets)?) {
-            if target.as_ref().map_or(!dangles, |target| target.core == artifact.core) {
+        let digests: Vec<Digest> = relating.iter().map(|(mention, ..)| mention.digest).collect();
+        let identified = self.identified_by(&digests)?;
+        for (mention, relation, dangles) in relating {
+            let target = identified.get(&mention.digest);
+            let target = target.filter(|target| dangles || target.core.0 == mention.digest);
+            if target.map_or(!dangles, |target| target.core == artifact.core) {
                 continue;
             }
-            let inverse = target.as_ref().and_then(|target| inverses.get(&target.kind)).cloned();
-            let is_resolved = target.is_some();
-            edges.push(ReferenceEdge { mention, relation, inverse, is_resolved });
+            let inverse = target.and_then(|target| inverses.get(&target.kind)).cloned();
+            edges.push(ReferenceEdge { mention, relation, inverse, target: target.map(|it| it.core) });
         }
         Ok(edges)
+    }
+
+    /// Returns the artifacts that these digests identify: those with these core hashes, and those with captures of the other
+    /// hashes.
+    fn identified_by(&self, digests: &[Digest]) -> Result<HashMap<Digest, ArtifactRecord>> {
+        let cores: Vec<CoreHash> = digests.iter().copied().map(CoreHash).collect();
+        let (mut identified, mut others) = (HashMap::new(), Vec::new());
+        for (digest, artifact) in digests.iter().zip(self.artifacts(&cores)?) {
+            match artifact {
+                Some(artifact) => drop(identified.insert(*digest, artifact)),
+                None => others.push(*digest),
+            }
+        }
+        for (capture, artifact) in captured_as(self, &others)? {
+            identified.entry(capture.0).or_insert(artifact);
+        }
+        Ok(identified)
     }
 
     /// Returns the mentions that relate other artifacts to each of these.
@@ -124,23 +143,30 @@ impl SqliteSnapshot<'_> {
         if self.rows(relating, [], |row| row.get::<_, i64>(0))?.is_empty() {
             return Ok(HashMap::new());
         }
-        let cores: Vec<Digest> = artifacts.iter().map(|artifact| artifact.core.0).collect();
-        let stating = self.part(self.stating_each(&cores))?;
+        let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
+        let mut digests: Vec<Digest> = cores.iter().map(|core| core.0).collect();
+        digests.extend(self.captures(&cores)?.into_iter().flatten().map(|capture| capture.capture.0));
+        let mut identified = self.identified_by(&digests)?;
+        identified.retain(|_, artifact| cores.contains(&artifact.core));
+        digests = identified.keys().copied().collect();
+        let stating = self.part(self.stating_each(&digests))?;
         let mut roles = RoleCache::default();
-        let mut all = HashMap::new();
-        for (artifact, stating) in artifacts.iter().zip(stating) {
-            let mut edges = Vec::new();
+        let mut all: HashMap<CoreHash, Vec<ReferenceEdge>> = HashMap::new();
+        for (artifact, stating) in identified.values().zip(stating) {
+            let edges = all.entry(artifact.core).or_default();
             let inverse = inverses.get(&artifact.kind);
             for (from, row) in stating {
                 let role = self.part(roles.get(self, row.role))?;
-                let Some(relation) = role.relation.clone().filter(|_| from != ArtifactId::from(artifact))
+                let is_reference = role.dangles || row.digest == artifact.core.0;
+                let Some(relation) =
+                    role.relation.clone().filter(|_| is_reference && from != ArtifactId::from(artifact))
                 else {
                     continue;
                 };
                 let mention = mention(self.core_of(from)?, row, role);
-                edges.push(ReferenceEdge { mention, relation, inverse: inverse.cloned(), is_resolved: true });
+                let target = Some(artifact.core);
+                edges.push(ReferenceEdge { mention, relation, inverse: inverse.cloned(), target });
             }
-            all.insert(artifact.core, edges);
         }
         Ok(all)
     }
@@ -214,7 +240,7 @@ impl SqliteSnapshot<'_> {
                     WHERE u.key BETWEEN ?1 AND ?2";
         for artifact in self.rows(sql, (first, last), |row| row.get(0))? {
             let is_missing = |edge: &ReferenceEdge| {
-                !edge.is_resolved && (first..=last).contains(&edge.mention.digest.key())
+                edge.target.is_none() && (first..=last).contains(&edge.mention.digest.key())
             };
             let edges = self.references_from(&self.artifact_by_id(artifact)?, &inverses)?;
             for edge in edges.into_iter().filter(is_missing) {
