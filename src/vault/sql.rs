@@ -98,7 +98,7 @@ fn for_kind(kind: Kind, table: &'static Table) -> ComputedView {
         kind: Some(kind.name()),
         parent: Some(kind.plural()),
         columns: table.columns.to_vec(),
-        rows: Box::new(|snapshot, artifact| contents(snapshot, artifact, table)),
+        rows: Box::new(|snapshot, artifact, _| contents(snapshot, artifact, table)),
     }
 }
 
@@ -128,7 +128,7 @@ fn mentions_view() -> ComputedView {
         kind: None,
         parent: Some(ARTIFACTS),
         columns: MENTIONS.to_vec(),
-        rows: Box::new(|snapshot, artifact| {
+        rows: Box::new(|snapshot, artifact, _| {
             let mut mentions = snapshot.mentions(&[artifact.core], None)?.pop().unwrap_or_default();
             mentions.sort_unstable();
             Ok(mentions.into_iter().map(mention_row).collect())
@@ -177,9 +177,10 @@ fn links_view() -> ComputedView {
         kind: None,
         parent: Some(ARTIFACTS),
         columns: LINKS.to_vec(),
-        rows: Box::new(move |snapshot, artifact| {
+        rows: Box::new(move |snapshot, artifact, next| {
             let mut linker = linker.lock().unwrap_or_else(PoisonError::into_inner);
-            let links = linker.links(snapshot, artifact, None)?.into_iter();
+            let next = next.iter().map(|artifact| artifact.core);
+            let links = linker.links(snapshot, artifact, next)?.into_iter();
             // Every link has one source artifact, so it is listed once.
             Ok(links.filter(|link| link.direction == Direction::Out).map(link_row).collect())
         }),

@@ -121,9 +121,13 @@ pub struct ComputedView {
     pub rows: RowGenerator,
 }
 
-/// A function that computes the rows of an artifact.
-pub type RowGenerator =
-    Box<dyn Fn(&dyn Snapshot, &ArtifactRecord) -> Result<Vec<TableRow>, SqlError> + Send + Sync>;
+/// A function that computes the rows of an artifact. It is also given artifacts whose rows are probably needed next, to read
+/// what they are computed from together.
+pub type RowGenerator = Box<
+    dyn Fn(&dyn Snapshot, &ArtifactRecord, &[ArtifactRecord]) -> Result<Vec<TableRow>, SqlError>
+        + Send
+        + Sync,
+>;
 
 /// A completed export.
 #[derive(Clone, Debug, PartialEq, Eq)]

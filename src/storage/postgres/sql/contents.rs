@@ -104,8 +104,10 @@ fn read(
         let artifacts = artifacts(view, computed.kind, last).map_err(|failure| failure.at(name))?;
         let Some(end) = artifacts.last() else { break };
         last = end.addition.cast_signed();
-        for artifact in &artifacts {
-            for cells in (computed.rows)(view, artifact)? {
+        let mut waiting = artifacts.as_slice();
+        while let Some((artifact, next)) = waiting.split_first() {
+            waiting = next;
+            for cells in (computed.rows)(view, artifact, next)? {
                 let own =
                     [Cell::Integer(artifact.addition.cast_signed()), Cell::Text(artifact.core.to_string())];
                 rows.push(own.into_iter().chain(cells).collect());

@@ -140,7 +140,7 @@ impl ComputedRowSource {
         let connection = SqlitePooledConnection::Borrowed(&mut connection);
         let snapshot = SqliteSnapshot::resume(connection, &self.readers, &self.path);
         let artifact = snapshot.artifact_by_id(artifact)?;
-        (view.rows)(&snapshot, &artifact)
+        (view.rows)(&snapshot, &artifact, &[])
     }
 
     fn connection(&self) -> MutexGuard<'_, Connection> {
