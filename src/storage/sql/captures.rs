@@ -68,6 +68,17 @@ pub(in crate::storage) fn captures_with<S: SqlSession>(
     Ok(targets.iter().map(|target| found.get(&(target.artifact, target.capture)).cloned()).collect())
 }
 
+/// Returns the hashes of all captures of these artifacts.
+pub(in crate::storage) fn capture_hashes<S: SqlSnapshot>(
+    snapshot: &S,
+    of: &[CoreHash],
+) -> Result<Vec<Digest>> {
+    let dialect = S::Session::DIALECT;
+    let (artifacts, hash) = (dialect.artifacts("?1"), dialect.hash_of_capture("c"));
+    let sql = format!("SELECT DISTINCT {hash} FROM {artifacts} JOIN capture c ON c.artifact = a.id");
+    snapshot.read_rows(&sql, &[of.into()], |row| Ok(row.capture(0)?.0))
+}
+
 /// Returns the artifacts that have captures with these hashes, in the order of their core hashes.
 pub(in crate::storage) fn captured_as<S: SqlSnapshot>(
     snapshot: &S,

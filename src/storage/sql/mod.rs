@@ -29,7 +29,7 @@ pub(in crate::storage) use artifacts::artifacts;
 pub(in crate::storage) use artifacts::attributes_named;
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use captures::captures_with;
-pub(in crate::storage) use captures::{captured_as, captures, captures_between, warnings};
+pub(in crate::storage) use captures::{capture_hashes, captured_as, captures, captures_between, warnings};
 pub(in crate::storage) use dialect::Dialect;
 pub(in crate::storage) use find::{
     ConditionRows, ContainedArtifacts, FindSnapshot, NumberedArtifact, RequiredMention,

@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{
-    ArtifactQueries as _, CaptureQueries as _, Direction, Filter, ReferenceQueries, UnresolvedTarget,
-    count_targets, page_of_unresolved, sort_references, sort_unresolved,
+    ArtifactQueries as _, Direction, Filter, ReferenceQueries, UnresolvedTarget, count_targets,
+    page_of_unresolved, sort_references, sort_unresolved,
 };
-use crate::storage::sql::{SqlSnapshot as _, captured_as, in_order};
+use crate::storage::sql::{SqlSnapshot as _, capture_hashes, captured_as, in_order};
 use crate::storage::sqlite::ids::artifact_id;
 use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::read::SqliteSnapshot;
@@ -144,11 +144,13 @@ impl SqliteSnapshot<'_> {
             return Ok(HashMap::new());
         }
         let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
-        let mut digests: Vec<Digest> = cores.iter().map(|core| core.0).collect();
-        digests.extend(self.captures(&cores)?.into_iter().flatten().map(|capture| capture.capture.0));
-        let mut identified = self.identified_by(&digests)?;
-        identified.retain(|_, artifact| cores.contains(&artifact.core));
-        digests = identified.keys().copied().collect();
+        let known: HashMap<Digest, &ArtifactRecord> = artifacts.iter().map(|it| (it.core.0, it)).collect();
+        let mut captures = capture_hashes(self, &cores)?;
+        captures.retain(|capture| !known.contains_key(capture));
+        let mut identified = self.identified_by(&captures)?;
+        identified.retain(|_, artifact| known.contains_key(&artifact.core.0));
+        identified.extend(known.into_iter().map(|(core, artifact)| (core, artifact.clone())));
+        let digests: Vec<Digest> = identified.keys().copied().collect();
         let stating = self.part(self.stating_each(&digests))?;
         let mut roles = RoleCache::default();
         let mut all: HashMap<CoreHash, Vec<ReferenceEdge>> = HashMap::new();
