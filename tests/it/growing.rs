@@ -14,6 +14,7 @@ use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::vault::add::{AddMonitor, DocumentOutcome, ExaminedDocument};
 use runvault::vault::find::{FindOrder, FindRequest};
+use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Ran, Sandbox, session};
@@ -206,6 +207,51 @@ fn a_part_is_joined_with_the_bytes_that_were_stored_even_without_a_last_line_fee
     let joined = sandbox.add([sandbox.write("part.ndjson", all[1..].concat())]).remove(0);
     let whole = format!("{first}\n{}", all[1..].concat());
     assert_eq!(sandbox.run(["get", &joined]).expect(0).stdout, whole);
+}
+
+#[test]
+fn only_the_longest_version_takes_room_in_whatever_order_they_come() {
+    let all = steps("run", 24);
+    let versions: Vec<String> = (2..=all.len()).map(|length| all[..length].concat()).collect();
+    let longest = versions.last().unwrap().len();
+    let fork = lines("run", &[Record::Step(0), Record::Failed]).concat();
+    let whole = |sandbox: &Sandbox| -> Vec<usize> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let vault = Connection::open_with_flags(sandbox.vault(), flags).unwrap();
+        let sql =
+            "SELECT b.size FROM payload p JOIN blob b ON b.id = p.blob WHERE p.base IS NULL ORDER BY b.size";
+        let mut sizes = vault.prepare(sql).unwrap();
+        let sizes = sizes.query_map([], |row| row.get(0)).unwrap();
+        sizes.collect::<rusqlite::Result<_>>().unwrap()
+    };
+    let expect_intact = |sandbox: &Sandbox, versions: &[String]| {
+        for (version, length) in versions.iter().zip(2..) {
+            assert_eq!(&sandbox.run(["get", &core(&all[length - 1])]).expect(0).stdout, version);
+        }
+        sandbox.run(["fsck"]).expect(0);
+    };
+    let growing: Vec<usize> = (0..versions.len()).collect();
+    let shrinking = growing.iter().rev().copied().collect();
+    let mixed = growing.iter().map(|number| number * 7 % versions.len()).collect();
+    for order in [growing, shrinking, mixed] {
+        let [one_by_one, together] = [Sandbox::new(), Sandbox::new()];
+        for sandbox in [&one_by_one, &together] {
+            sandbox.add([sandbox.write("fork.ndjson", &fork)]);
+        }
+        for (place, number) in order.iter().enumerate() {
+            one_by_one.add([one_by_one.write("run.ndjson", &versions[*number])]);
+            together.write(&format!("d/{place:02}.ndjson"), &versions[*number]);
+        }
+        together.run(["add", "d"]).expect(0);
+        for sandbox in [&one_by_one, &together] {
+            assert_eq!(whole(sandbox), [fork.len(), longest], "{order:?}");
+            expect_intact(sandbox, &versions);
+            sandbox.run(["rm", "--force", &core(all.last().unwrap())]).expect(0);
+            let versions = &versions[..versions.len() - 1];
+            assert_eq!(whole(sandbox), [fork.len(), versions.last().unwrap().len()]);
+            expect_intact(sandbox, versions);
+        }
+    }
 }
 
 #[test]

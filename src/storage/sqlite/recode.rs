@@ -7,6 +7,7 @@ use super::compress::{self, Dictionary};
 use super::content::PayloadContent;
 use super::error::{PayloadDefect, ReadFailure};
 use super::payload::{self, PayloadDelta, PayloadReader, PrefixLengths, StoredPayload};
+use crate::digest::Digest;
 
 /// A dictionary with its row id.
 pub(super) type DictionaryWithId<'d> = (i64, &'d Dictionary);
@@ -114,22 +115,22 @@ impl PayloadReader<'_> {
         Ok(others)
     }
 
-    /// Stores `shorter` as the beginning of `longer`, which is stored whole and whose first bytes it has, and what was stored as
-    /// the beginning of it. Does nothing if that would not be read as the same bytes, or if other payloads are deltas against
-    /// it.
+    /// Stores `shorter` as the beginning of `longer`, which is stored whole, and what was stored as the beginning of it. Does
+    /// nothing if that would not be read as its bytes, with the digests that it had `before` if it was stored, or if other
+    /// payloads are deltas against it. Returns whether it is stored so.
     pub(super) fn store_prefix(
         &self,
         shorter: i64,
         longer: i64,
         lengths: PrefixLengths,
-    ) -> Result<(), ReadFailure> {
+        before: Option<&[Digest]>,
+    ) -> Result<bool, ReadFailure> {
         let is_base: bool = self
             .connection
             .prepare_cached("SELECT EXISTS (SELECT 1 FROM payload WHERE base = ?1 AND encoding <> 4)")?
             .query_row([shorter], |row| row.get(0))?;
-        let before = self.digests(shorter)?;
         if is_base {
-            return Ok(());
+            return Ok(false);
         }
         let savepoint = |sql: &str| self.connection.execute_batch(sql);
         savepoint("SAVEPOINT prefix")?;
@@ -140,9 +141,9 @@ impl PayloadReader<'_> {
             .prepare_cached("UPDATE payload SET base = ?2 WHERE base = ?1")?
             .execute([shorter, longer])?;
         let is_same = self.verified_content(shorter).is_ok()
-            && self.digests(shorter).is_ok_and(|after| after == before);
+            && before.is_none_or(|before| self.digests(shorter).is_ok_and(|after| after == before));
         savepoint(if is_same { "RELEASE prefix" } else { "ROLLBACK TO prefix; RELEASE prefix" })?;
-        Ok(())
+        Ok(is_same)
     }
 
     /// Stores a payload whole and checks that it can be read.

@@ -7,7 +7,7 @@ use crate::traces::{self, Record};
 
 /// The versions of a trace, each one record longer than the one before, with their core hashes.
 fn versions() -> Vec<(String, String)> {
-    let lines = traces::steps("run", 12);
+    let lines = traces::steps("run", 24);
     let version = |length: usize| (traces::core(&lines[length - 1]), lines[..length].concat());
     (2..=lines.len()).map(version).collect()
 }
@@ -37,10 +37,11 @@ impl Growing {
         self
     }
 
-    /// Adds all versions, and another one of the same run, with one command.
-    fn add_all(self) -> Self {
+    /// Adds all versions, and another one of the same run, with one command. The longest ones are first if it is `reversed`.
+    fn add_all(self, reversed: bool) -> Self {
         for (number, (_, text)) in self.versions.iter().enumerate() {
-            self.write(&format!("all/{number:02}.ndjson"), text);
+            let place = if reversed { self.versions.len() - number } else { number };
+            self.write(&format!("all/{place:02}.ndjson"), text);
         }
         let fork = traces::lines("run", &[Record::Step(0), Record::Failed]);
         self.write("all/fork.ndjson", &fork.concat());
@@ -88,19 +89,31 @@ fn only_the_longest_version_takes_room_in_a_database() {
     growing.remove(growing.versions.len() - 1);
     assert_eq!(growing.whole(), [growing.longest()]);
     growing.expect_intact();
-    // What was removed can be added again. A version that comes after a longer one is stored whole.
+    // What was removed can be added again, also after a longer version.
     let growing = Growing { versions: versions(), ..growing }.add_each();
-    let late = i64::try_from(growing.versions[3].1.len()).unwrap();
-    assert_eq!(growing.whole(), [late, growing.longest()]);
+    assert_eq!(growing.whole(), [growing.longest()]);
     growing.expect_intact();
 }
 
 #[test]
 fn versions_that_are_added_together_take_the_room_of_the_longest() {
+    for reversed in [false, true] {
+        let Some(database) = Database::new() else { return };
+        let growing = Growing::new(database).add_all(reversed);
+        let whole = growing.whole();
+        assert_eq!((whole.len(), whole.last()), (2, Some(&growing.longest())), "{whole:?}");
+        growing.expect_intact();
+    }
+}
+
+#[test]
+fn versions_that_are_added_after_longer_ones_take_no_room() {
     let Some(database) = Database::new() else { return };
-    let growing = Growing::new(database).add_all();
-    let whole = growing.whole();
-    assert_eq!((whole.len(), whole.last()), (2, Some(&growing.longest())), "{whole:?}");
+    let mut growing = Growing::new(database);
+    growing.versions.reverse();
+    let mut growing = growing.add_each();
+    growing.versions.reverse();
+    assert_eq!(growing.whole(), [growing.longest()]);
     growing.expect_intact();
 }
 

@@ -14,6 +14,7 @@ use crate::storage::sqlite::payload::{
 };
 use crate::storage::sqlite::shared_statements::StatementProvider;
 use crate::storage::sqlite::{dictionaries, digest_stripping};
+use crate::storage::versions::StoredVersions;
 
 impl SqliteWriter<'_> {
     /// Stores the bytes of an artifact; `known` is the blob of its capture, if that exists. `sibling` is the blob of an earlier
@@ -24,7 +25,7 @@ impl SqliteWriter<'_> {
         known: Option<i64>,
         kind: i64,
         sibling: Option<i64>,
-        shorter: Option<i64>,
+        versions: Option<&StoredVersions<i64>>,
     ) -> rusqlite::Result<Vec<StoredBlob<'p>>> {
         let admitted = prepared.admitted();
         let store = |(member, payload): (&Member, &'p PreparedPayload)| {
@@ -32,13 +33,19 @@ impl SqliteWriter<'_> {
             let sibling = sibling.filter(|_| is_of_capture);
             // Two files of a directory may be identical.
             let known = if is_of_capture { known } else { blob_id(self.connection, member.blob())? };
-            match known {
-                Some(id) => Ok(self.stored_blob(id)),
-                None => match shorter.filter(|_| is_of_capture) {
-                    Some(shorter) => self.longer_blob(member, payload, kind, shorter),
-                    None => self.new_blob(member, payload, (admitted.kind(), kind), sibling),
-                },
+            if let Some(id) = known {
+                return Ok(self.stored_blob(id));
             }
+            let id = self.insert_blob(member)?;
+            if let Some(versions) = versions.filter(|_| is_of_capture) {
+                if self.is_stored_as_beginning(id, member, versions) {
+                    return Ok(self.stored_blob(id));
+                }
+                if let Some(shorter) = versions.longest_beginning(member.bytes()) {
+                    return self.longer_blob(id, member, payload, kind, shorter);
+                }
+            }
+            self.new_blob(id, member, payload, (admitted.kind(), kind), sibling)
         };
         admitted.stored().zip(payload::payloads(prepared)?).map(store).collect()
     }
@@ -50,16 +57,28 @@ impl SqliteWriter<'_> {
         StoredBlob { id, digests: payloads.digests(id).unwrap_or_default().into() }
     }
 
-    /// Stores a document whole that begins with the bytes of the blob `shorter`, and that blob as its beginning: of a document
-    /// that grows, only the longest version takes room.
+    /// Stores a document as the beginning of a longer version, if there is one that has its bytes: of a document that grows,
+    /// only the longest version takes room. Returns whether it is stored.
+    fn is_stored_as_beginning(&self, id: i64, member: &Member, versions: &StoredVersions<i64>) -> bool {
+        let payloads = PayloadReader { connection: self.connection, readers: &self.bases.readers };
+        versions.longer(member.bytes()).any(|longer| {
+            // What cannot be read stays as it is, and is reported by those who read it.
+            payloads.digests(longer).is_ok_and(|digests| {
+                let lengths = PrefixLengths::new(member.bytes(), !digests.is_empty());
+                payloads.store_prefix(id, longer, lengths, None).is_ok_and(|is_stored| is_stored)
+            })
+        })
+    }
+
+    /// Stores a document whole that begins with the bytes of the blob `shorter`, and that blob as its beginning.
     fn longer_blob<'p>(
         &mut self,
+        id: i64,
         member: &Member,
         prepared: &'p PreparedPayload,
         kind: i64,
         shorter: i64,
     ) -> rusqlite::Result<StoredBlob<'p>> {
-        let id = self.insert_blob(member)?;
         let own;
         let (payload, digests) = match prepared {
             PreparedPayload::Whole(payload) if self.is_usable(payload, kind)? => {
@@ -79,8 +98,10 @@ impl SqliteWriter<'_> {
         self.bases.shortened(shorter);
         let payloads = PayloadReader { connection: self.connection, readers: &self.bases.readers };
         // What cannot be read stays as it is, and is reported by those who read it.
-        let _ =
-            payloads.store_prefix(shorter, id, PrefixLengths::new(beginning, !payload.digests.is_empty()));
+        if let Ok(before) = payloads.digests(shorter) {
+            let lengths = PrefixLengths::new(beginning, !payload.digests.is_empty());
+            let _ = payloads.store_prefix(shorter, id, lengths, Some(&before));
+        }
         Ok(StoredBlob { id, digests })
     }
 
@@ -95,12 +116,12 @@ impl SqliteWriter<'_> {
 
     fn new_blob<'p>(
         &mut self,
+        id: i64,
         member: &Member,
         prepared: &'p PreparedPayload,
         (kind, kind_id): (Kind, i64),
         sibling: Option<i64>,
     ) -> rusqlite::Result<StoredBlob<'p>> {
-        let id = self.insert_blob(member)?;
         let mut dictionary = None;
         match prepared {
             PreparedPayload::Delta(delta) if self.recent_delta(id, member, delta, sibling)? => {

@@ -13,7 +13,7 @@ use crate::storage::sqlite::journal::after;
 use crate::storage::sqlite::remove;
 use crate::storage::sqlite::shared_statements::StatementProvider;
 use crate::storage::sqlite::unresolved::{self, ReferenceReader};
-use crate::storage::versions::{self, StoredVersion};
+use crate::storage::versions::{self, StoredVersion, StoredVersions};
 
 impl SqliteWriter<'_> {
     /// Executes a change. Rows of artifacts that the vault does not have are left out.
@@ -168,8 +168,8 @@ impl SqliteWriter<'_> {
         let kind = self.kind(admitted.kind())?;
         let is_first = self.new_artifact == Some(artifact);
         let sibling = if is_first { None } else { self.first_capture(artifact)? };
-        let shorter = if is_first { self.shorter_version(admitted, kind)? } else { None };
-        let blobs = self.blobs(content, known, kind, sibling, shorter)?;
+        let versions = if is_first { self.versions(admitted, kind)? } else { None };
+        let blobs = self.blobs(content, known, kind, sibling, versions.as_ref())?;
         self.reuses_bytes = blobs.iter().any(|blob| blob.id < self.first_new_blob);
         let id = self.next_capture.max(pending.entry);
         self.next_capture = after(id, "capture")?;
@@ -183,23 +183,21 @@ impl SqliteWriter<'_> {
         Ok(())
     }
 
-    /// Returns the blob of the longest stored version of a document that grows, if the document begins with its bytes.
-    fn shorter_version(&self, admitted: &Admitted, kind: i64) -> rusqlite::Result<Option<i64>> {
-        let (Some(run), [document]) = (versions::run_attribute(admitted), admitted.members()) else {
-            return Ok(None);
-        };
+    /// Returns the blobs of other versions of a document that grows which are stored whole.
+    fn versions(&self, admitted: &Admitted, kind: i64) -> rusqlite::Result<Option<StoredVersions<i64>>> {
+        let Some(run) = versions::run_attribute(admitted) else { return Ok(None) };
         let mut select = self.connection.prepare_cached(
-            "SELECT b.size, b.digest, b.id
+            "SELECT DISTINCT b.size, b.digest, b.id
                FROM (SELECT a.id FROM attribute_value v JOIN attribute t ON t.value = v.id JOIN artifact a ON a.id = t.artifact
                       WHERE v.name = ?1 AND v.value = ?2 AND a.kind = ?3 AND a.id <> ?4 ORDER BY t.artifact DESC LIMIT ?5) r
-               JOIN capture c ON c.artifact = r.id JOIN blob b ON b.id = c.blob JOIN payload p ON p.blob = b.id
-              WHERE p.encoding <> 4",
+               JOIN capture c ON c.artifact = r.id JOIN payload p ON p.blob = c.blob
+               JOIN blob b ON b.id = CASE p.encoding WHEN 4 THEN p.base ELSE p.blob END",
         )?;
         let parameters = (run.name, &run.value, kind, self.new_artifact, versions::NEWEST);
         let stored = select.query_map(parameters, |row| {
             Ok(StoredVersion { size: row.get(0)?, blob: BlobHash(row.get(1)?), key: row.get(2)? })
         })?;
-        Ok(versions::longest_beginning(document.bytes(), stored.collect::<rusqlite::Result<_>>()?))
+        Ok(Some(StoredVersions::new(stored.collect::<rusqlite::Result<_>>()?)))
     }
 
     /// Returns the blob of the first capture of an artifact.
