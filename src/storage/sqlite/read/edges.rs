@@ -102,11 +102,14 @@ impl SqliteSnapshot<'_> {
                 relating.push((mention, relation.clone(), role.dangles));
             }
         }
-        let digests: Vec<Digest> = relating.iter().map(|(mention, ..)| mention.digest).collect();
-        let identified = self.identified_by(&digests)?;
-        for (mention, relation, dangles) in relating {
-            let target = identified.get(&mention.digest);
-            let target = target.filter(|target| dangles || target.core.0 == mention.digest);
+        let targets: Vec<CoreHash> = relating.iter().map(|(mention, ..)| CoreHash(mention.digest)).collect();
+        let targets = self.artifacts(&targets)?;
+        let missing =
+            relating.iter().zip(&targets).filter(|((.., dangles), target)| *dangles && target.is_none());
+        let missing: Vec<Digest> = missing.map(|((mention, ..), _)| mention.digest).collect();
+        let captured = self.first_captured_as(&missing)?;
+        for ((mention, relation, dangles), target) in relating.into_iter().zip(targets) {
+            let target = target.as_ref().or_else(|| captured.get(&mention.digest).filter(|_| dangles));
             if target.map_or(!dangles, |target| target.core == artifact.core) {
                 continue;
             }
@@ -116,21 +119,13 @@ impl SqliteSnapshot<'_> {
         Ok(edges)
     }
 
-    /// Returns the artifacts that these digests identify: those with these core hashes, and those with captures of the other
-    /// hashes.
-    fn identified_by(&self, digests: &[Digest]) -> Result<HashMap<Digest, ArtifactRecord>> {
-        let cores: Vec<CoreHash> = digests.iter().copied().map(CoreHash).collect();
-        let (mut identified, mut others) = (HashMap::new(), Vec::new());
-        for (digest, artifact) in digests.iter().zip(self.artifacts(&cores)?) {
-            match artifact {
-                Some(artifact) => drop(identified.insert(*digest, artifact)),
-                None => others.push(*digest),
-            }
+    /// Returns the artifact with the smallest core hash that has a capture of each hash.
+    fn first_captured_as(&self, hashes: &[Digest]) -> Result<HashMap<Digest, ArtifactRecord>> {
+        let mut captured = HashMap::new();
+        for (capture, artifact) in captured_as(self, hashes)? {
+            captured.entry(capture.0).or_insert(artifact);
         }
-        for (capture, artifact) in captured_as(self, &others)? {
-            identified.entry(capture.0).or_insert(artifact);
-        }
-        Ok(identified)
+        Ok(captured)
     }
 
     /// Returns the mentions that relate other artifacts to each of these.
@@ -145,9 +140,11 @@ impl SqliteSnapshot<'_> {
         }
         let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
         let known: HashMap<Digest, &ArtifactRecord> = artifacts.iter().map(|it| (it.core.0, it)).collect();
-        let mut captures = capture_hashes(self, &cores)?;
-        captures.retain(|capture| !known.contains_key(capture));
-        let mut identified = self.identified_by(&captures)?;
+        let captures = capture_hashes(self, &cores)?;
+        let of_others = self.artifacts(&captures.iter().copied().map(CoreHash).collect::<Vec<_>>())?;
+        let captures = captures.into_iter().zip(of_others).filter(|(_, other)| other.is_none());
+        let captures: Vec<Digest> = captures.map(|(capture, _)| capture).collect();
+        let mut identified = self.first_captured_as(&captures)?;
         identified.retain(|_, artifact| known.contains_key(&artifact.core.0));
         identified.extend(known.into_iter().map(|(core, artifact)| (core, artifact.clone())));
         let digests: Vec<Digest> = identified.keys().copied().collect();
