@@ -1,6 +1,8 @@
 //! Presets of programs, and what is the same in another place: directories, results of tools, identifiers and keys.
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Output, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -144,9 +146,9 @@ fn exec(sandbox: &Sandbox, directory: &str, options: &[&str], program: &[&str]) 
 #[test]
 fn a_program_gets_what_its_preset_says() {
     let sandbox = Sandbox::new();
-    sandbox.write(
+    let script = sandbox.write(
         "work/agent.sh",
-        "cat \"$1\" \"$HOME/settings\"; echo \"$2 $AGENT_URL\"; rm -f \"$HOME/other\"\n",
+        "#!/bin/sh\ncat \"$1\" \"$HOME/settings\"; echo \"$2 $AGENT_URL\"; rm -f \"$HOME/other\"\n",
     );
     sandbox.write(
         "presets/agent.toml",
@@ -161,12 +163,13 @@ fn a_program_gets_what_its_preset_says() {
     assert!(
         String::from_utf8(explained.stdout).unwrap().starts_with("preset: none\nprogram: sh agent.sh go\n")
     );
-    let by_launcher = ["env", "sh", "agent.sh", "go"];
+    std::fs::set_permissions(script, Permissions::from_mode(0o755)).unwrap();
+    let by_launcher = ["env", "./agent.sh", "go"];
     let explained = exec(&sandbox, "work", &["--explain"], &by_launcher);
     let explained = String::from_utf8(explained.stdout).unwrap();
     for line in [
         "preset: agent (agent)",
-        "program: env sh agent.sh own.json go",
+        "program: env ./agent.sh own.json go",
         "  AGENT_URL='http://127.0.0.1:PORT/x in work'",
         "temporary file own.json",
     ] {
@@ -181,6 +184,13 @@ fn a_program_gets_what_its_preset_says() {
     // Nothing is left of the files.
     let left: Vec<_> = std::fs::read_dir(sandbox.path("home")).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
+    // It has no arguments for a program that it does not know.
+    for other in ["env ./other.sh", "sh other.sh"] {
+        let command: Vec<&str> = other.split(' ').collect();
+        let explained = exec(&sandbox, "work", &["--explain", "--preset=agent"], &command);
+        let explained = String::from_utf8(explained.stdout).unwrap();
+        assert!(explained.starts_with(&format!("preset: agent (agent)\nprogram: {other}\n")), "{explained}");
+    }
     // A preset can be named, and must be there.
     let named = exec(&sandbox, "work", &["--explain", "--preset=none"], &by_launcher);
     assert!(String::from_utf8(named.stdout).unwrap().starts_with("preset: none\n"));

@@ -84,14 +84,15 @@ impl Launch {
         names.extend(variables.clone());
         let wrong = |error: String| CommandError::Usage(format!("the preset {}: {error}", preset.name));
         let files = PresetFiles::new(&preset, &mut names, writes).map_err(wrong)?;
-        let (before, after) = arguments.split_at(position.min(arguments.len()));
+        let (before, after) = arguments.split_at(position.unwrap_or(0).min(arguments.len()));
         let own: Vec<String> = preset
             .arguments
             .iter()
+            .filter(|_| position.is_some())
             .map(|text| expanded(text, &names))
             .collect::<Result<_, _>>()
             .map_err(wrong)?;
-        let version = (!preset.version.is_empty()).then(|| {
+        let version = position.filter(|_| !preset.version.is_empty()).map(|_| {
             let arguments = before.iter().cloned().chain(preset.version.iter().map(OsString::from));
             (program.clone(), arguments.collect())
         });

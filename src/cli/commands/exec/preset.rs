@@ -35,6 +35,15 @@ const LAUNCHERS: [&str; 17] = [
     "python3", "timeout", "uv", "uvx", "yarn",
 ];
 
+/// Programs that run a script, in which another program may be run.
+const SHELLS: [&str; 5] = ["bash", "dash", "fish", "sh", "zsh"];
+
+/// What a program that runs another is told to do with it.
+const SUBCOMMANDS: [&str; 5] = ["dlx", "exec", "run", "tool", "x"];
+
+/// Their options that are followed by a value, which does not name the program.
+const WITH_VALUE: [&str; 9] = ["--from", "--package", "--python", "--with", "-c", "-k", "-n", "-p", "-s"];
+
 /// A preset. A text can contain `${NAME}`: a variable that points clients at the gateway, or `gateway`, `cwd`, `cwd-name`,
 /// `cwd-slug`, `home`, `file:NAME` of its files, or a variable of the environment. Of `${ONE|OTHER}`, the first that there is
 /// takes its place.
@@ -74,11 +83,12 @@ struct SortRule {
     by: String,
 }
 
-/// The preset of a command line, and the position of the program in it.
+/// The preset of a command line, and the position of the program in it; `None` if the command line does not name it, as when a
+/// script runs it.
 #[derive(Debug)]
 pub(super) struct ChosenPreset {
     pub(super) preset: Preset,
-    pub(super) position: usize,
+    pub(super) position: Option<usize>,
 }
 
 impl Preset {
@@ -115,12 +125,11 @@ impl Preset {
     }
 
     /// Returns whether an argument names its program: by its name, by a package that contains it, with or without a version,
-    /// or by a path into such a package.
+    /// or by a path into such a package. A script that has the name of the program is another one.
     fn is_named_by(&self, argument: &OsStr) -> bool {
         let text = argument.to_string_lossy();
         let file = Path::new(&*text).file_name().map(OsStr::to_string_lossy).unwrap_or_default();
-        let file =
-            [".exe", ".cmd", ".js", ".mjs"].iter().find_map(|end| file.strip_suffix(end)).unwrap_or(&file);
+        let file = [".exe", ".cmd"].iter().find_map(|end| file.strip_suffix(end)).unwrap_or(&file);
         let package = text.char_indices().skip(1).find(|(_, character)| *character == '@');
         let package = package.map_or(&*text, |(at, _)| text.get(..at).unwrap_or_default());
         self.programs.iter().any(|program| {
@@ -145,24 +154,46 @@ pub(super) fn choose(
             let message = format!("there is no preset {named}; presets are {} and {NONE}", known.join(", "));
             return Err(CommandError::Usage(message));
         };
-        let position = place(preset).unwrap_or(0);
+        let runs_another = |first| is_one_of(&LAUNCHERS, first) || is_one_of(&SHELLS, first);
+        let first = || command.first().is_some_and(|first| !runs_another(first)).then_some(0);
+        let position = place(preset).or_else(first);
         return Ok(Some(ChosenPreset { preset: preset.clone(), position }));
     }
     let found = presets.iter().enumerate().filter_map(|(index, preset)| Some((place(preset)?, index)));
-    Ok(found.min().map(|(position, index)| ChosenPreset { preset: presets.swap_remove(index), position }))
+    let found = found.min();
+    Ok(found.map(|(position, index)| ChosenPreset {
+        preset: presets.swap_remove(index),
+        position: Some(position),
+    }))
 }
 
-/// Returns where a command line names the program of a preset: first, or as an argument of a program that runs another.
+/// Returns where a command line names the program of a preset: first, or as the one that a program runs. What follows the name of
+/// another program is for that: a script can be told which agent to run.
 fn program_position(preset: &Preset, command: &[OsString]) -> Option<usize> {
-    let is_launcher = |argument: &OsString| {
-        let file = Path::new(argument).file_name().map(OsStr::to_string_lossy).unwrap_or_default();
-        LAUNCHERS.contains(&&*file)
-    };
-    let is_first = command.first().is_some_and(|first| preset.is_named_by(first));
-    if is_first || !command.first().is_some_and(is_launcher) {
-        return is_first.then_some(0);
+    let mut previous: Option<&OsString> = None;
+    for (position, argument) in command.iter().enumerate() {
+        let text = argument.to_string_lossy();
+        let is_value = previous.is_some_and(|option| WITH_VALUE.iter().any(|known| option == known));
+        if !is_value && preset.is_named_by(argument) {
+            return Some(position);
+        }
+        let is_of_launcher = previous.is_some()
+            && (is_value
+                || SUBCOMMANDS.contains(&&*text)
+                || text.starts_with(|first: char| first == '-' || first.is_ascii_digit())
+                || text.contains('='));
+        if !is_of_launcher && !is_one_of(&LAUNCHERS, argument) {
+            return None;
+        }
+        previous = Some(argument);
     }
-    command.iter().position(|argument| preset.is_named_by(argument))
+    None
+}
+
+/// Returns whether an argument is one of these programs.
+fn is_one_of(programs: &[&str], argument: &OsStr) -> bool {
+    let file = Path::new(argument).file_name().map(OsStr::to_string_lossy).unwrap_or_default();
+    programs.contains(&&*file)
 }
 
 /// Returns the presets of the user, and those of this program that they do not replace.
@@ -224,9 +255,18 @@ mod tests {
             (&["npx", "-y", "@openai/codex@latest", "exec"], Some(("codex", 2))),
             (&["node", "/a/node_modules/@google/gemini-cli/bundle/gemini.js"], Some(("gemini", 1))),
             (&["python3", "-m", "aider"], Some(("aider", 2))),
-            (&["timeout", "100", "claude"], Some(("claude", 2))),
+            (&["timeout", "100", "npx", "claude"], Some(("claude", 3))),
+            (&["env", "A=b", "nice", "-n", "5", "claude"], Some(("claude", 5))),
+            (&["uvx", "--from", "aider-chat", "aider"], Some(("aider", 3))),
+            (&["npx", "-y", "-p", "@openai/codex", "codex"], Some(("codex", 4))),
+            (&["pnpm", "dlx", "opencode-ai"], Some(("opencode", 2))),
+            (&["node", "node_modules/.bin/codex"], Some(("codex", 1))),
             (&["sh", "-c", "claude"], None),
             (&["python3", "agent.py"], None),
+            (&["python3", "agent.py", "codex"], None),
+            (&["node", "codex.mjs"], None),
+            (&["./claude.js"], None),
+            (&["npx", "my-agent", "claude"], None),
         ] {
             let expected = expected.map(|(name, position)| (name.to_owned(), position));
             assert_eq!(chosen(command), expected, "{command:?}");
