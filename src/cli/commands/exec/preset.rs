@@ -41,8 +41,11 @@ const SHELLS: [&str; 5] = ["bash", "dash", "fish", "sh", "zsh"];
 /// What a program that runs another is told to do with it.
 const SUBCOMMANDS: [&str; 5] = ["dlx", "exec", "run", "tool", "x"];
 
-/// Their options that are followed by a value, which does not name the program.
-const WITH_VALUE: [&str; 9] = ["--from", "--package", "--python", "--with", "-c", "-k", "-n", "-p", "-s"];
+/// Options of a program that runs another which are followed by a value, such as the package that contains the other one.
+const WITH_VALUE: [&str; 8] = ["--from", "--package", "--python", "--with", "-k", "-n", "-p", "-s"];
+
+/// Options that are followed by code, which is run in place of another program.
+const WITH_CODE: [&str; 4] = ["--call", "--eval", "-c", "-e"];
 
 /// A preset. A text can contain `${NAME}`: a variable that points clients at the gateway, or `gateway`, `cwd`, `cwd-name`,
 /// `cwd-slug`, `home`, `file:NAME` of its files, or a variable of the environment. Of `${ONE|OTHER}`, the first that there is
@@ -177,6 +180,9 @@ fn program_position(preset: &Preset, command: &[OsString]) -> Option<usize> {
         if !is_value && preset.is_named_by(argument) {
             return Some(position);
         }
+        if WITH_CODE.contains(&&*text) {
+            return None;
+        }
         let is_of_launcher = previous.is_some()
             && (is_value
                 || SUBCOMMANDS.contains(&&*text)
@@ -267,6 +273,8 @@ mod tests {
             (&["node", "codex.mjs"], None),
             (&["./claude.js"], None),
             (&["npx", "my-agent", "claude"], None),
+            (&["python3", "-c", "mode=1", "codex"], None),
+            (&["node", "-e", "a=1", "claude"], None),
         ] {
             let expected = expected.map(|(name, position)| (name.to_owned(), position));
             assert_eq!(chosen(command), expected, "{command:?}");
