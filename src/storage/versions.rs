@@ -3,7 +3,7 @@
 use crate::artifact::{Admitted, Attribute};
 use crate::digest::{BlobHash, Digest};
 
-/// Number of artifacts of a run, the newest ones, among which the version is looked for that a document begins with.
+/// Number of artifacts of a run, the newest ones, among which other versions of a document are looked for.
 pub(super) const NEWEST: i64 = 16;
 
 /// Number of longer versions that are read to find one that begins with a document. Usually there is one; a transcript that was
