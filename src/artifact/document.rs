@@ -1,6 +1,13 @@
-//! The rules that apply to documents of every kind, and to recognizing the kind of a document.
+//! The rules that apply to documents of every kind, to recognizing their kind and the versions of their formats, and the
+//! limit on the values of documents in memory.
+//!
+//! A value takes many times the memory of its text, so documents that are small as files may be large once parsed, and
+//! several are parsed at once. A reader reserves room for as many values as its text can have, and waits until it is
+//! available.
 
+use std::cell::Cell;
 use std::fmt;
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::json::reader::{Defect, Limit, ReadError};
 use crate::secrets::SecretMatch;
@@ -185,4 +192,216 @@ pub(super) fn report_pointers(findings: &mut Findings) {
     let message =
         format!("the JSON Pointers to the digests in the document exceed the limit of {limit} bytes");
     findings.for_rule(SIZE).add("", message);
+}
+
+/// The supported major versions of a format. Minor versions and patches of a supported major version are additions that
+/// do not change the meaning of other members.
+#[derive(Clone, Copy, Debug)]
+pub struct SupportedMajors(&'static [&'static str]);
+
+impl SupportedMajors {
+    /// Creates a set of major versions, in decimal without leading zeros.
+    #[must_use]
+    pub const fn new(majors: &'static [&'static str]) -> Self {
+        Self(majors)
+    }
+
+    /// Returns the message that the major version of `version` is not supported, with those that are. Returns `None` if
+    /// it is supported, or if the text does not begin with digits and a full stop and so states no major version.
+    #[must_use]
+    pub fn objection(self, version: &str) -> Option<String> {
+        let (major, _) = version.split_once('.')?;
+        if major.is_empty() || !major.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let major = match major.trim_start_matches('0') {
+            "" => "0",
+            major => major,
+        };
+        if self.0.contains(&major) {
+            return None;
+        }
+        Some(format!("unknown major version {}; known: {self}", shortened(major)))
+    }
+}
+
+impl std::fmt::Display for SupportedMajors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, major) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            write!(f, "{separator}{major}.x")?;
+        }
+        Ok(())
+    }
+}
+
+/// Shortens a number of any length for a message.
+fn shortened(digits: &str) -> String {
+    const LONGEST: usize = 20;
+    match digits.split_at_checked(LONGEST) {
+        Some((first, rest)) if !rest.is_empty() => format!("{first}…"),
+        _ => digits.to_owned(),
+    }
+}
+
+/// Returns whether `text` is a version as Semantic Versioning 2.0.0 defines it, including pre-release and build parts.
+#[must_use]
+pub fn is_semver(text: &str) -> bool {
+    let (rest, build) = match text.split_once('+') {
+        Some((rest, build)) => (rest, Some(build)),
+        None => (text, None),
+    };
+    let (core, pre_release) = match rest.split_once('-') {
+        Some((core, pre_release)) => (core, Some(pre_release)),
+        None => (rest, None),
+    };
+    let identifier = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let number = |part: &str| digits(part) && (part == "0" || !part.starts_with('0'));
+    core.split('.').count() == 3
+        && core.split('.').all(number)
+        && pre_release.is_none_or(|part| {
+            part.split('.').all(|part| identifier(part) && (number(part) || !digits(part)))
+        })
+        && build.is_none_or(|part| part.split('.').all(identifier))
+}
+
+/// The maximum number of values in memory at once, unless a single document has more.
+const BUDGET: usize = 4 << 20;
+
+/// Smaller documents, in bytes, are not counted: one per thread is harmless.
+const SMALL: usize = 256 << 10;
+
+static RESERVED_VALUES: Mutex<usize> = Mutex::new(0);
+static GIVEN_BACK: Condvar = Condvar::new();
+
+thread_local! {
+    /// Whether this thread has a reservation: parts of a document are counted with it.
+    static HAS_ROOM: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A reservation for the values of a document, released on drop.
+#[must_use]
+pub(super) struct ValueReservation {
+    values: usize,
+}
+
+impl ValueReservation {
+    /// Waits for room for the values of these texts. A document with more values than the budget waits until it is the
+    /// only one.
+    pub(super) fn take<'t>(texts: impl Iterator<Item = &'t [u8]>) -> Self {
+        let values: usize = texts.filter(|text| text.len() >= SMALL).map(most_values).sum();
+        let values = values.min(BUDGET);
+        if values == 0 || HAS_ROOM.replace(true) {
+            return Self { values: 0 };
+        }
+        let mut reserved = RESERVED_VALUES.lock().unwrap_or_else(PoisonError::into_inner);
+        while *reserved + values > BUDGET {
+            reserved = GIVEN_BACK.wait(reserved).unwrap_or_else(PoisonError::into_inner);
+        }
+        *reserved += values;
+        Self { values }
+    }
+}
+
+impl Drop for ValueReservation {
+    fn drop(&mut self) {
+        if self.values > 0 {
+            HAS_ROOM.set(false);
+            *RESERVED_VALUES.lock().unwrap_or_else(PoisonError::into_inner) -= self.values;
+            GIVEN_BACK.notify_all();
+        }
+    }
+}
+
+/// Returns the maximum number of values that a JSON text can have: the first, and one after each comma, colon and
+/// opening bracket. YAML may have more; it has its own, lower limit.
+fn most_values(text: &[u8]) -> usize {
+    let separators = memchr::memchr3_iter(b',', b':', b'[', text).count();
+    separators + memchr::memchr_iter(b'{', text).count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn unknown_majors_are_named_with_the_known_ones() {
+        let known = SupportedMajors::new(&["0", "1"]);
+        for version in ["0.1", "1.0.0", "01.20.300", "00.1", "1.", "", "1", "v2.0", ".1", "x.1", "2"] {
+            assert_eq!(known.objection(version), None, "{version}");
+        }
+        assert_eq!(known.objection("02.1.0").as_deref(), Some("unknown major version 2; known: 0.x, 1.x"));
+        let long = format!("{}.0", "9".repeat(1000));
+        let message = known.objection(&long).unwrap();
+        assert!(message.starts_with("unknown major version 99999999999999999999…;"), "{message}");
+    }
+
+    #[test]
+    fn versions_are_those_of_semver() {
+        for text in [
+            "0.0.0",
+            "1.0.0",
+            "10.20.30",
+            "1.0.0-alpha",
+            "1.0.0-0.3.7",
+            "1.0.0-x-y-z.--",
+            "1.0.0+001",
+            "1.0.0-rc.1+sha.5114f85",
+            "1.0.0+a-b",
+        ] {
+            assert!(is_semver(text), "{text}");
+        }
+        for text in [
+            "",
+            "1",
+            "1.0",
+            "1.0.0.0",
+            "01.0.0",
+            "1.0.0-",
+            "1.0.0+",
+            "1.0.0-01",
+            "1.0.0-a..b",
+            "v1.0.0",
+            "1.0.0-é",
+            " 1.0.0",
+            "1.0.0\n",
+            "1.0.x",
+            "1.0.0+a+b",
+            "-1.0.0",
+        ] {
+            assert!(!is_semver(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn large_documents_are_read_one_at_a_time() {
+        let text = vec![b','; BUDGET];
+        let (reading, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let _room = ValueReservation::take([text.as_slice()].into_iter());
+                    // A part of the document needs no reservation of its own.
+                    let _part = ValueReservation::take([text.as_slice()].into_iter());
+                    most.fetch_max(reading.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    thread::yield_now();
+                    reading.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        assert_eq!(most.into_inner(), 1);
+    }
+
+    #[test]
+    fn no_json_text_has_more_values_than_are_counted() {
+        for (text, values) in [("1", 1), ("[]", 1), ("[1,2]", 3), (r#"{"a":{"b":[1]}}"#, 4)] {
+            assert!(most_values(text.as_bytes()) >= values, "{text}");
+        }
+    }
 }

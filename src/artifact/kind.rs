@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::ops::Deref;
 
 use super::directory::{Directory, EntryContent, MemberBytes, manifest_of};
-use super::value_budget::ValueReservation;
+use super::document::ValueReservation;
 use super::{
     AdmitOptions, Admitted, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, Field,
     JoinedDocument, Member, MentionedContent, Part, Passage, Playback, PredecessorReference, StepVisitor,

@@ -16,8 +16,6 @@ mod signature;
 mod table;
 mod timestamp;
 mod transcript;
-mod value_budget;
-mod version;
 
 use std::io::{self, Write};
 use std::panic::RefUnwindSafe;
@@ -33,6 +31,7 @@ pub use directory::{
     Directory, DirectoryEntry, EntryContent, HeadReader, Member, MemberBytes, is_capture_of, is_manifest,
     manifest_of, parse_manifest,
 };
+pub use document::{SupportedMajors, is_semver};
 pub use draft::{Admitted, Completeness, Draft, NameHandle};
 pub use exchange::{
     Arguments, CallNames, EventVisitor, Exchange, Playback, RecordedRequest, RepeatedElements,
@@ -51,7 +50,6 @@ pub use signature::{
 pub use table::{ArtifactView, Cell, Column, ColumnType, ForeignKey, Table, TableRow};
 pub use timestamp::{CREATED_AT, FINISHED_AT, MissingOffset, Timestamp, parse_timestamp, timestamp_text};
 pub use transcript::{BodyContent, BodyRole, StepBody, StepClass, StepVisitor, TranscriptStep};
-pub use version::{SupportedMajors, is_semver};
 
 /// A kind of artifact, as defined in its folder. Its artifacts are single documents, or directories of named files if
 /// it declares a [rule for them](KindInfo::directory_rule).

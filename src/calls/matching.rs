@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use regex::Regex;
 
 use super::directories::RunDirectories;
-use super::loose;
 use super::normalize;
 use super::redaction::{Redaction, Unredactable};
 use super::target::percent_decoded;
@@ -265,7 +264,7 @@ impl MatchingRules {
             Value::Object(members) => {
                 let compared = members.iter().filter_map(|(name, member)| {
                     at.push(name.to_owned());
-                    let is_left_out = self.is_loose && loose::leaves_out(members, at);
+                    let is_left_out = self.is_loose && normalize::leaves_out(members, at);
                     let compared = if is_left_out { None } else { self.compared(endpoint, member, at) };
                     at.pop();
                     Some((Cow::Borrowed(name), compared?))
@@ -304,7 +303,7 @@ impl MatchingRules {
             .iter()
             .filter(applies)
             .fold(named, |text, rule| rule.pattern.replace_all(&text, rule.with.as_str()).into_owned());
-        Cow::Owned(if self.is_loose { loose::without_ids(&replaced).into_owned() } else { replaced })
+        Cow::Owned(if self.is_loose { normalize::without_ids(&replaced).into_owned() } else { replaced })
     }
 
     /// Returns the rules in the form in which run packs state them. Redacted patterns are only counted: they may contain

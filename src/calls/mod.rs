@@ -8,9 +8,7 @@
 
 pub(crate) mod aws_events;
 pub(crate) mod body;
-pub(crate) mod call;
 pub(crate) mod directories;
-pub(crate) mod loose;
 pub(crate) mod matching;
 pub(crate) mod normalize;
 pub(crate) mod recorded_run;

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 
 use chrono::{DateTime, Utc};
 
-use super::call::CompleteRequest;
 use super::directories::RunDirectories;
 use super::matching::DIRECTORIES;
+use super::run::CompleteRequest;
 use crate::artifact::RequestVisitor;
 use crate::conversation::providers::mcp::MCP;
 use crate::conversation::response::{CallResponse, Chunk, ResponseForm, RetryHeaders};

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::call::{CallDifference, CallRecord, CompleteRequest, StoredCall, StoredRequest};
+use super::run::{CallDifference, CallRecord, CompleteRequest, StoredCall, StoredRequest};
 use crate::digest::Digest;
 use crate::json::canonical::rfc8785;
 use crate::json::reader::{self, Limits};
@@ -285,7 +285,7 @@ fn remember(known: &mut RestoredValues, number: u64, value: &Arc<Value<'static>>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::call::CallOutcome;
+    use crate::calls::run::CallOutcome;
 
     fn call(number: u64, payload: &str, prompt: &str) -> CallRecord {
         let request = CompleteRequest { prompt: prompt.to_owned(), payload: payload.to_owned() };

@@ -4,12 +4,11 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-use super::call::{CallDifference, CallOutcome, StoredCall};
 use super::recorded_run::{
     ATTACHED, CHUNK_TIMES, GATEWAY, IMPORT, MATCHING, PART, PREVIOUS, QUERY, REPLAYED_BEFORE, STREAM,
 };
 use super::request_store::RequestRestorer;
-use super::run::{CallOrigin, PROFILE, RunHead, SOURCE};
+use super::run::{CallDifference, CallOrigin, CallOutcome, PROFILE, RunHead, SOURCE, StoredCall};
 use crate::conversation::assembled;
 use crate::conversation::providers::mcp::{self, ServerRequest};
 use crate::conversation::providers::{AnswerContent, AnswerFailure};
@@ -616,9 +615,9 @@ mod tests {
 
     use super::*;
     use crate::artifact::AdmitOptions;
-    use crate::calls::call::{CallRecord, CompleteRequest};
     use crate::calls::recorded_run;
     use crate::calls::request_store::RequestStore;
+    use crate::calls::run::{CallRecord, CompleteRequest};
     use crate::conversation::response::Chunk;
     use crate::formats;
 

@@ -3,8 +3,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value as Json, json};
 
-use super::call::StoredCall;
-use super::run::{CallOrigin, RunHead, SESSION_PROFILE};
+use super::run::{CallOrigin, RunHead, SESSION_PROFILE, StoredCall};
 use crate::conversation::assembled;
 use crate::conversation::reader::tokens_of;
 use crate::conversation::response::CallResponse;
@@ -114,8 +113,8 @@ fn models(answered: &[SessionCall<'_>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::call::{CallOutcome, CallRecord, CompleteRequest};
     use crate::calls::request_store::RequestStore;
+    use crate::calls::run::{CallOutcome, CallRecord, CompleteRequest};
     use crate::conversation::response::RetryHeaders;
     use crate::formats;
 

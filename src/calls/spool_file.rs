@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::call::{CallRecord, StoredCall};
 use super::request_store::RequestStore;
-use super::run::RunHead;
+use super::run::{CallRecord, RunHead, StoredCall};
 
 /// The ending of the names of the files of runs.
 pub(crate) const ENDING: &str = "run";

@@ -5,7 +5,6 @@ mod args;
 mod commands;
 mod hints;
 mod output;
-mod suggestions;
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -20,7 +19,7 @@ use args::{completing, help};
 use commands::Command;
 use output::exit::{CommandError, Status};
 use output::stdout::{self, BAD, without_passwords};
-use output::{pager, terminal, time};
+use output::{terminal, time};
 use runvault::display::escaped;
 
 /// A verified, content-addressed archive for AI agent runs.
@@ -59,7 +58,7 @@ pub(crate) fn main() -> ExitCode {
     match cli {
         Ok(cli) => {
             let status = exit_code(cli.run());
-            pager::finish();
+            terminal::finish();
             status
         }
         Err(error) => usage_exit_code(error, &help::command_for(&words), &words),
@@ -159,7 +158,7 @@ fn usage_exit_code(mut error: clap::Error, command: &clap::Command, words: &[OsS
 fn suggest_option(error: &mut clap::Error, command: &clap::Command, words: &[OsString]) {
     error.remove(ContextKind::SuggestedArg);
     if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidArg)
-        && let Some(option) = suggestions::for_option(typed, command, named_command(command, words))
+        && let Some(option) = hints::for_option(typed, command, named_command(command, words))
     {
         error.insert(ContextKind::SuggestedArg, ContextValue::String(option));
     }
@@ -174,7 +173,7 @@ fn suggestion(error: &clap::Error, command: &clap::Command) -> Option<String> {
         return Some(format!("the path of a vault is given with --vault: \"runvault init --vault {path}\""));
     }
     let ContextValue::String(name) = error.get(ContextKind::InvalidSubcommand)? else { return None };
-    Some(format!("there is no command {name}; {}", suggestions::for_command(name)?))
+    Some(format!("there is no command {name}; {}", hints::for_command(name)?))
 }
 
 /// Returns the reason why the value of a numeric argument is not valid, in place of that of the standard library.

@@ -75,7 +75,7 @@ mod recovery {
     use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
 
     use super::{OsStr, OsString, parse};
-    use crate::files::open_vaults;
+    use crate::files;
 
     /// A file that was set aside.
     struct OrphanedFile {
@@ -137,7 +137,7 @@ mod recovery {
         )]
         let (device, number) = (stat.st_dev as u64, u64::from(stat.st_ino));
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile
-            || open_vaults::has_open_file(device, number)
+            || files::has_open_file(device, number)
         {
             return Err(ErrorKind::InvalidInput.into());
         }

@@ -5,9 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use super::open_vaults::files_of;
 use super::staging::{ReplacePolicy, StagingDir, parent, place};
-use super::{FileWriteError, Permissions, WriteOptions};
+use super::{FileWriteError, Permissions, WriteOptions, files_of};
 
 /// A file with a temporary name until all of it is synced to disk. It is removed if it is dropped before
 /// [`StagedFile::commit`].

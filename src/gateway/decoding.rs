@@ -1,4 +1,4 @@
-//! Decodes compressed bodies and event streams of AWS while they arrive.
+//! Decodes compressed bodies, event streams of AWS, and the events of streams while they arrive.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -227,10 +227,27 @@ fn coding(name: &str, limit: usize) -> Option<Box<dyn Coding>> {
     })
 }
 
+/// Removes and returns the first event of a stream that is complete.
+pub(super) fn take_event(buffer: &mut Vec<u8>) -> Option<Vec<u8>> {
+    let ends = [&b"\n\n"[..], b"\r\n\r\n", b"\r\r"].into_iter();
+    let found = ends.filter_map(|end| Some((memchr::memmem::find(buffer, end)?, end.len()))).min();
+    let (at, length) = found?;
+    let rest = buffer.split_off(at + length);
+    Some(std::mem::replace(buffer, rest))
+}
+
+/// Returns the data of an event.
+pub(super) fn data_of(event: &[u8]) -> Vec<u8> {
+    let lines = event.split(|byte| matches!(byte, b'\n' | b'\r'));
+    let data = lines.filter_map(|line| line.strip_prefix(b"data:"));
+    data.flat_map(|data| data.strip_prefix(b" ").unwrap_or(data)).copied().collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use axum::http::HeaderValue;
+
+    use super::*;
 
     fn headers(encoding: &str) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -311,5 +328,16 @@ mod tests {
         assert!(failed("zstd", b"abcd").starts_with("has zstd data that is damaged"));
         assert_eq!(failed("lzma", b""), "has a content coding that is not known: lzma");
         assert_eq!(failed("br,br,br,br", b""), "has more than 3 content codings");
+    }
+
+    #[test]
+    fn events_are_taken_when_they_are_complete() {
+        let mut buffer = b"event: message\ndata: {\"a\":\ndata: 1}\n\ndata:{}\r\n\r\ndata: {".to_vec();
+        let mut taken = Vec::new();
+        while let Some(event) = take_event(&mut buffer) {
+            taken.push(String::from_utf8(data_of(&event)).unwrap());
+        }
+        assert_eq!(taken, ["{\"a\":1}", "{}"]);
+        assert_eq!(buffer, b"data: {");
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::calls::loose::is_id;
 use crate::calls::matching::MatchingRules;
 use crate::calls::normalize;
+use crate::calls::normalize::is_id;
 use crate::conversation::providers::{Endpoint, is_named};
 use crate::json::{Value, compact};
 

@@ -8,9 +8,8 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 
 use super::spool::Spool;
-use crate::calls::call::{CallOutcome, StoredCall};
 use crate::calls::matching::MatchingRules;
-use crate::calls::run::{CallOrigin, RunHead, TooManyLabels};
+use crate::calls::run::{CallOrigin, CallOutcome, RunHead, StoredCall, TooManyLabels};
 use crate::calls::run_parts::{PartLimits, RunDocuments, RunPartError, RunSink};
 use crate::calls::session;
 use crate::digest::{CoreHash, Digest};

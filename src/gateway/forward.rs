@@ -27,7 +27,7 @@ use super::server_calls::to_be_asked;
 use super::shared::{GatewayEvent, GatewayState};
 use super::signing::{AwsKey, AwsSignature, OutgoingRequest};
 use crate::calls::aws_events;
-use crate::calls::call::CallOutcome;
+use crate::calls::run::CallOutcome;
 use crate::conversation::events::StreamEnd;
 use crate::conversation::providers::mcp::MCP;
 use crate::conversation::response::{CallResponse, Chunk, ResponseForm, RetryHeaders};

@@ -32,7 +32,7 @@ use super::run::GatewayRun;
 use super::server_calls::{RECORD_TOOL_CALL, ServerCall};
 use super::shared::{GatewayEvent, GatewayMode, GatewayState};
 use super::web_socket::{self, LiveMiss, SocketCalls, SocketFuture, SocketRequest};
-use crate::calls::call::{CallOutcome, CallRecord, CompleteRequest};
+use crate::calls::run::{CallOutcome, CallRecord, CompleteRequest};
 use crate::calls::target::query_digest;
 use crate::clock;
 use crate::conversation::providers::mcp::{self, MCP};

@@ -22,7 +22,6 @@
 mod connection;
 mod decoding;
 mod difference;
-mod event_stream;
 mod finish;
 mod forward;
 mod handle;
@@ -45,8 +44,7 @@ mod spool;
 mod traces;
 mod web_socket;
 
-pub use crate::calls::{InvalidRule, MatchingRules};
-pub use crate::calls::{PROVIDERS, Provider, REPLAY_KEY, key_variables};
+pub use crate::calls::{InvalidRule, MatchingRules, PROVIDERS, Provider, REPLAY_KEY, key_variables};
 pub use difference::RuleSuggestion;
 pub use finish::{FinishError, FinishedRun};
 pub use handle::{Gateway, RunLabeler, StartError};

@@ -5,11 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::calls::call::CompleteRequest;
 use crate::calls::directories::RunDirectories;
 use crate::calls::matching::MatchingRules;
 use crate::calls::recorded_run::{self, AnsweredCall, KIND, RecordedCalls, RequestRecord, UnansweredCall};
-use crate::calls::run::{SOURCE, SOURCES};
+use crate::calls::run::{CompleteRequest, SOURCE, SOURCES};
 use crate::conversation::providers::provider::PathIdentity;
 use crate::conversation::providers::{Endpoint, endpoint};
 use crate::conversation::response::ResponseForm;
@@ -512,10 +511,10 @@ mod tests {
     use chrono::DateTime;
 
     use super::*;
-    use crate::calls::call::{CallOutcome, CallRecord};
     use crate::calls::request_store::RequestStore;
     use crate::calls::run::CallOrigin;
     use crate::calls::run::RunHead;
+    use crate::calls::run::{CallOutcome, CallRecord};
     use crate::calls::run_parts::{PartLimits, RunDocuments, RunSink};
     use crate::conversation::response::{CallResponse, RetryHeaders};
     use crate::intake::ExamineOptions;

@@ -11,9 +11,8 @@ use tokio::sync::Notify;
 use super::finish::FinishError;
 use super::recordings::{ReplayScope, RunPackCache};
 use super::spool::{Spool, SpoolDirectory, UNSTORED};
-use crate::calls::call::{CallRecord, StoredCall};
 use crate::calls::recorded_run::AnsweredCall;
-use crate::calls::run::{RunHead, TooManyLabels};
+use crate::calls::run::{CallRecord, RunHead, StoredCall, TooManyLabels};
 use crate::calls::spool_file::SpoolContent;
 use crate::conversation::response::ResponseForm;
 use crate::digest::{CoreHash, Digest};
@@ -308,7 +307,7 @@ fn unused_recording(core_hash: CoreHash, recorded: &AnsweredCall) -> UnusedRecor
 mod tests {
     use super::super::spool;
     use super::*;
-    use crate::calls::call::{CallOutcome, CompleteRequest};
+    use crate::calls::run::{CallOutcome, CompleteRequest};
     use crate::clock;
 
     #[test]

@@ -15,7 +15,7 @@ use super::recording::PendingCall;
 use super::responses::json_response;
 use super::route::Route;
 use super::shared::{GatewayEvent, GatewayState};
-use crate::calls::call::CallOutcome;
+use crate::calls::run::CallOutcome;
 use crate::conversation::providers::mcp::{self, MCP};
 use crate::conversation::response::{CallResponse, RetryHeaders};
 

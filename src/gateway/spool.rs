@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::calls::call::CallRecord;
 use crate::calls::request_store::RequestStore;
-use crate::calls::run::RunHead;
+use crate::calls::run::{CallRecord, RunHead};
 use crate::calls::spool_file::{self, ENDING, OWNER_ENDING, SPANS_ENDING, SpoolContent, SpoolRecord};
 use crate::files;
 

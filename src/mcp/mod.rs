@@ -8,7 +8,6 @@ mod page;
 mod resource;
 mod server;
 mod tools;
-mod transport;
 mod work;
 
 pub use page::MAX_RESULT_BYTES;

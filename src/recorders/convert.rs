@@ -7,17 +7,16 @@ use std::fmt::Write;
 use super::exchange::{ConvertInput, ImportedExchange, ImportedRun, ImportedRuns};
 use super::format::RecorderFormat;
 use super::reading::{ConvertError, Fault, SHAPE};
-use super::{binary, datadog, go_vcr, har, inspect, jsonl, kernel, otel, vcr};
+use super::{binary, datadog, go_vcr, har, inspect, jsonl, otel, vcr};
 use crate::artifact::AdmitOptions;
-use crate::calls::call::{CallOutcome, StoredCall};
 use crate::calls::matching::MatchingRules;
 use crate::calls::recorded_run::KIND;
 use crate::calls::request_store::RequestStore;
-use crate::calls::run::{CallOrigin, ImportSource, RunHead};
+use crate::calls::run::{CallOrigin, CallOutcome, ImportSource, RunHead, StoredCall};
 use crate::calls::run_parts::{PartLimits, RunDocuments, RunSink};
 use crate::calls::session;
 use crate::digest::Digest;
-use crate::formats;
+use crate::formats::{self, KernelRecording};
 use crate::intake::{DeclaredCapture, InputItem};
 use crate::json::compact;
 use crate::json::reader::Limits;
@@ -211,7 +210,7 @@ impl Converter<'_> {
     /// Makes the documents of files that state the responses of models, and not their requests.
     fn convert_sessions(&self, converted: &mut Conversion) -> Result<(), ConvertError> {
         for input in self.inputs {
-            let (bytes, calls) = kernel::session(input, &self.options.rules, &self.options.limits)?;
+            let (bytes, calls) = session(input, &self.options.rules, &self.options.limits)?;
             converted.runs += 1;
             converted.calls += calls as u64;
             let name = format!("{}#{}", input.name, self.format.name());
@@ -406,4 +405,20 @@ fn unknown(file: &str, bytes: &[u8]) -> ConvertError {
             .to_owned()
     });
     Fault::new(SHAPE, "the document", message).in_file(file)
+}
+
+/// Makes a session of a recording, and returns it with the number of its interactions.
+pub(super) fn session(
+    input: &ConvertInput,
+    rules: &MatchingRules,
+    limits: &Limits,
+) -> Result<(Vec<u8>, usize), ConvertError> {
+    let recording = KernelRecording::read(&input.bytes, limits);
+    let recording = recording.map_err(|report| ConvertError::first_of(&report, &input.name))?;
+    let redacted = recording.with_responses(|response| rules.redacted_body(response));
+    let recording = redacted.map_err(|reason| {
+        Fault::new(SHAPE, "the document", format!("a response: {reason}")).in_file(&input.name)
+    })?;
+    let session = recording.session(Digest::from_content(&input.bytes));
+    Ok((session, recording.interactions()))
 }

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use chrono::{DateTime, Utc};
 
 use super::reading::LocatedValue;
-use crate::calls::call::{CallOutcome, CallRecord, CompleteRequest};
 use crate::calls::matching::MatchingRules;
+use crate::calls::run::{CallOutcome, CallRecord, CompleteRequest};
 use crate::calls::target::{ApiTarget, query_digest};
 use crate::conversation::assembled;
 use crate::conversation::providers::chat::Chat;

@@ -29,19 +29,16 @@ mod go_vcr;
 mod har;
 mod inspect;
 mod jsonl;
-mod kernel;
 mod otel;
 mod reading;
-mod trajectory;
 mod vcr;
 
 pub use convert::{Conversion, ConvertOptions, convert};
 #[cfg(feature = "gateway")]
 pub(crate) use convert::{ConvertedDocument, DocumentSort};
 pub use exchange::ConvertInput;
-pub use export::{CallExportError, ExportFormat, has_calls, write};
+pub use export::{CallExportError, ExportFormat, TrajectoryHead, has_calls, trajectory, write};
 pub use format::RecorderFormat;
 #[cfg(feature = "gateway")]
 pub(crate) use otel::received::{OtlpEncoding, OtlpSignal, ReceivedRecord, ReceivedRecords, received};
 pub use reading::{ConvertError, RULES};
-pub use trajectory::{TrajectoryHead, trajectory};

@@ -1,12 +1,17 @@
-//! The common parts of all pages: the head, the navigation, and the page of an error.
+//! The common parts of all pages: the head, the navigation, the page of an error, and untrusted text.
+//!
+//! maud escapes what HTML interprets. Characters that control or hide text are shown as escapes, as on a terminal, and are
+//! marked, so that they cannot be confused with a text that contains the escape itself.
 
 use std::path::Path;
 
-use maud::{DOCTYPE, Markup, html};
+use chrono::{DateTime, Utc};
+use maud::{DOCTYPE, Markup, Render, html};
 
 use super::address;
-use super::text::{line, long_line, title_line};
 use super::visit::{HtmlPage, PageError};
+use crate::clock;
+use crate::display::{self, is_hidden, write_escape};
 
 /// The pages that every page leads to: path and name.
 const SECTIONS: [(&str, &str); 5] = [
@@ -111,5 +116,185 @@ fn title(error: &PageError) -> &'static str {
         404 => "Not found",
         410 => "Removed",
         _ => "The page could not be made",
+    }
+}
+
+/// Maximum characters of a text that shares a line with others.
+const BRIEF: usize = 120;
+
+/// Maximum characters of a block of text.
+const BLOCK: usize = 200_000;
+
+/// Maximum characters of a block of text beside what is of interest.
+const EXCERPT: usize = 300;
+
+/// Untrusted text.
+pub(super) struct UntrustedText<'t> {
+    text: &'t str,
+    /// Maximum characters; the middle of longer texts is omitted.
+    most: usize,
+    /// Whether line feeds and tabs are part of the layout.
+    is_block: bool,
+    marks: Marks,
+}
+
+/// The elements that mark escapes and omissions.
+#[derive(Clone, Copy)]
+enum Marks {
+    Html,
+    /// In a drawing, an element of HTML would end the drawing.
+    Svg,
+    /// The text is in an element that contains no others.
+    None,
+}
+
+/// Returns text for a line with other text.
+pub(super) fn line(text: &str) -> UntrustedText<'_> {
+    UntrustedText { text, most: BRIEF, is_block: false, marks: Marks::Html }
+}
+
+/// Returns text for the texts of a drawing.
+pub(super) fn drawn_line(text: &str) -> UntrustedText<'_> {
+    UntrustedText { marks: Marks::Svg, ..line(text) }
+}
+
+/// Returns text for a title, of which browsers show the characters and no elements.
+pub(super) fn title_line(text: &str) -> UntrustedText<'_> {
+    UntrustedText { marks: Marks::None, ..line(text) }
+}
+
+/// Returns text for a line of its own.
+pub(super) fn long_line(text: &str) -> UntrustedText<'_> {
+    UntrustedText { most: 10 * BRIEF, ..line(text) }
+}
+
+/// Returns all of a text that is limited in another way.
+pub(super) fn whole(text: &str) -> UntrustedText<'_> {
+    UntrustedText { most: usize::MAX, ..line(text) }
+}
+
+/// Returns text for a block in which line feeds and tabs are kept.
+pub(super) fn block(text: &str) -> UntrustedText<'_> {
+    UntrustedText { most: BLOCK, is_block: true, ..line(text) }
+}
+
+/// Returns text that surrounds what is of interest: a block of which only the beginning and the end are shown if it is long.
+pub(super) fn excerpt(text: &str) -> UntrustedText<'_> {
+    UntrustedText { most: EXCERPT, ..block(text) }
+}
+
+impl Render for UntrustedText<'_> {
+    fn render_to(&self, buffer: &mut String) {
+        let half = self.most / 2;
+        let head = self.text.char_indices().nth(half).map_or(self.text.len(), |(at, _)| at);
+        let tail = self.text.char_indices().nth_back(half.saturating_sub(1)).map_or(0, |(at, _)| at);
+        match (self.text.get(..head), self.text.get(head..tail), self.text.get(tail..)) {
+            (Some(head), Some(omitted), Some(tail)) if !omitted.is_empty() => {
+                self.write(head, buffer);
+                let omission = format!("…[{} characters]…", omitted.chars().count());
+                self.marks.write("omitted", &omission, buffer);
+                self.write(tail, buffer);
+            }
+            _ => self.write(self.text, buffer),
+        }
+    }
+}
+
+impl Marks {
+    /// Writes a text with the mark of a class.
+    fn write(self, class: &str, text: &str, buffer: &mut String) {
+        match self {
+            Self::Html => html! { span class=(class) { (text) } }.render_to(buffer),
+            Self::Svg => html! { tspan class=(class) { (text) } }.render_to(buffer),
+            Self::None => text.render_to(buffer),
+        }
+    }
+}
+
+impl UntrustedText<'_> {
+    fn write(&self, text: &str, buffer: &mut String) {
+        let mut rest = text;
+        while let Some((at, character)) = rest.char_indices().find(|(_, one)| self.is_escaped(*one)) {
+            let (plain, hidden) = rest.split_at_checked(at).unwrap_or((rest, ""));
+            plain.render_to(buffer);
+            let mut escape = String::new();
+            // Writing to a string cannot fail.
+            let _ = write_escape(character, &mut escape);
+            self.marks.write("escape", &escape, buffer);
+            rest = hidden.get(character.len_utf8()..).unwrap_or_default();
+        }
+        rest.render_to(buffer);
+    }
+
+    fn is_escaped(&self, character: char) -> bool {
+        is_hidden(character) && !(self.is_block && matches!(character, '\n' | '\t'))
+    }
+}
+
+/// Returns a time, relative to now, with the exact time for programs and as a tooltip.
+pub(super) fn time(at: DateTime<Utc>) -> Markup {
+    let exact = display::time(at);
+    html! { time datetime=(at.to_rfc3339()) title=(exact) { (display::ago(at, clock::now())) } }
+}
+
+/// Returns an exact time.
+pub(super) fn exact_time(at: DateTime<Utc>) -> Markup {
+    html! { time datetime=(at.to_rfc3339()) { (display::time(at)) } }
+}
+
+/// Returns a number with separators of thousands.
+pub(super) fn number(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_and_control_characters_are_shown() {
+        let shown = line("<b>&\"\u{1b}[31m\u{202e}a\nb\\u{1b}").render().into_string();
+        let escape = |text: &str| format!("<span class=\"escape\">{text}</span>");
+        let expected = format!(
+            "&lt;b&gt;&amp;&quot;{}[31m{}a{}b\\u{{1b}}",
+            escape("\\u{1b}"),
+            escape("\\u{202e}"),
+            escape("\\n")
+        );
+        assert_eq!(shown, expected);
+        assert!(block("a\n\tb\r\n").render().into_string().starts_with("a\n\tb<span"));
+    }
+
+    #[test]
+    fn drawings_and_titles_contain_no_elements_of_html() {
+        let text = format!("a\u{2028}{}<", "b".repeat(2 * BRIEF));
+        let drawn = drawn_line(&text).render().into_string();
+        assert!(drawn.starts_with("a<tspan class=\"escape\">\\u{2028}</tspan>b"), "{drawn}");
+        assert!(drawn.contains("<tspan class=\"omitted\">") && !drawn.contains("<span"), "{drawn}");
+        let title = title_line(&text).render().into_string();
+        assert!(title.starts_with("a\\u{2028}b") && !title.contains('<'), "{title}");
+    }
+
+    #[test]
+    fn long_lines_lose_their_middle() {
+        let text = "<".repeat(BRIEF + 7);
+        let shown = line(&text).render().into_string();
+        assert!(shown.contains("…[7 characters]…"), "{shown}");
+        assert_eq!(shown.matches("&lt;").count(), BRIEF);
+    }
+
+    #[test]
+    fn numbers_have_separators() {
+        for (value, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(number(value), text);
+        }
     }
 }

@@ -22,8 +22,8 @@ use tokio::task;
 use tokio::time::timeout;
 
 use super::connections::{self, ConnectionLimits, DownloadBody, GRACE, HEAD_TIMEOUT, READ_TIMEOUT};
-use super::form::{self, FormToken, MAX_FORM_BYTES};
 use super::frame::{self, PageLayout};
+use super::visit::{self, FormToken, MAX_FORM_BYTES};
 use super::visit::{Download, Hint, Medium, PageError, PageRequest, ResponseContent};
 use super::{address, pages};
 use crate::vault::Vault;
@@ -177,7 +177,7 @@ fn download(render: Render) -> MethodRouter<App> {
 /// Returns the handler of the page of annotations, and of the forms that change them.
 fn annotate() -> MethodRouter<App> {
     let submitted = async |State(app): State<App>, uri: Uri, request: Request| {
-        let fields = match timeout(app.options.head_timeout, form::fields(request)).await {
+        let fields = match timeout(app.options.head_timeout, visit::fields(request)).await {
             Ok(Ok(fields)) => fields,
             Ok(Err((status, why))) => return plain(status, why),
             Err(_) => return plain(StatusCode::REQUEST_TIMEOUT, "the form did not arrive in time"),
@@ -381,7 +381,7 @@ fn refusal(
             "this server is not at the address that the request names",
         ));
     }
-    (is_form && form::is_from_elsewhere(headers))
+    (is_form && visit::is_from_elsewhere(headers))
         .then_some((StatusCode::FORBIDDEN, "the form is not of a page of this server"))
 }
 

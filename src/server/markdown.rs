@@ -7,7 +7,7 @@ use maud::{Markup, PreEscaped, Render, html};
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEnd};
 
 use super::address::percent_encoded;
-use super::text::{block, line};
+use super::frame::{block, line};
 
 /// Elements within more others are left out; their texts are not.
 const MAX_DEPTH: usize = 40;

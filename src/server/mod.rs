@@ -20,12 +20,10 @@
 mod address;
 mod connections;
 mod files;
-mod form;
 mod frame;
 mod http;
 mod markdown;
 mod pages;
-mod text;
 mod visit;
 
 #[cfg(feature = "gateway")]

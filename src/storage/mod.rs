@@ -31,10 +31,8 @@ mod policy;
 pub mod postgres;
 mod prepared;
 mod recorded;
-mod source_path;
 mod sql;
 pub mod sqlite;
-mod tombstone;
 mod varint;
 mod versions;
 mod views;
@@ -60,15 +58,13 @@ pub use interface::{
     StoredMember, Tag, Term, Terms, TimePeriod, Transaction, UnresolvedReference, UnresolvedTarget,
     ValueCount, ValueCounts, created_at, declared_time,
 };
-pub use journal::{Actor, ActorError, Head, JournalCheck, JournalDefect, JournalQuery};
+pub use journal::{Actor, ActorError, Head, JournalCheck, JournalDefect, JournalQuery, Tombstone};
 pub(crate) use location::{OpenedStorage, file_of, open, shown_address};
 pub use policy::{
     BUSY_TIMEOUT, CreationPolicy, KindConflict, PutOutcome, PutResult, RemovedPolicy, TimeBasis, preference,
 };
-pub use prepared::Prepared;
+pub use prepared::{Prepared, SourcePath};
 pub use recorded::{RecordedAddition, RecordedEntry};
-pub use source_path::SourcePath;
 pub use sqlite::Store;
 pub(crate) use sqlite::{ForeignDatabase, ForeignRows, ForeignValue};
-pub use tombstone::Tombstone;
 pub(crate) use waiting::set_wait_observer;

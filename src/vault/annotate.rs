@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::handle::Vault;
-use super::resolve;
+use super::{Vault, resolve};
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::storage::{Annotation, BUSY_TIMEOUT, StorageError};

@@ -8,10 +8,10 @@ use utoipa::ToSchema;
 
 use super::api::{PlaceSummary, Timestamp};
 use super::find::{ArtifactFilter, Condition};
-use super::handle::{Vault, limit_of};
 use super::query::{self, FindQuery, Hit, RunGroups};
 use super::resolve::LookupError;
 use super::view::{ViewBody, prompt_texts};
+use super::{Vault, limit_of};
 use crate::artifact::{BodyContent, BodyRole, Exchange, Kind, Responder, group};
 use crate::digest::{CoreHash, Digest};
 use crate::formats;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::Vault;
 use super::api::{FindingSummary, PathName};
-use super::handle::Vault;
 use crate::digest::Digest;
 use crate::storage::{Backup, BackupError, BackupOptions, BackupProgress, Capability};
 

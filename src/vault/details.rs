@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::{SignatureName, Timestamp};
-use super::handle::{Vault, limit_of};
+use super::{Vault, limit_of};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::{
     Annotations, AttributeRecord, CaptureRecord, Snapshot, StorageError, created_at, preference,

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::find::{ArtifactFilter, Condition, unknown_attribute};
-use super::handle::{Vault, limit_of};
 use super::query::RunGroups;
+use super::{Vault, limit_of};
 use crate::artifact::AttributeInfo;
 use crate::formats;
 use crate::storage::{

@@ -5,8 +5,8 @@ use utoipa::ToSchema;
 
 use super::api::{ArtifactSummary, PlaceSummary, SignatureName, Timestamp};
 use super::details::{ArtifactDetails, Detail};
-use super::handle::{Vault, limit_of};
 use super::query::{self, Hit, Match};
+use super::{Vault, limit_of};
 use crate::artifact::{FINISHED_AT, Kind};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::formats;

@@ -6,8 +6,8 @@ use chrono::{DateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::Vault;
 use super::api::{ArtifactSummary, TimeBasis, Timestamp};
-use super::handle::Vault;
 use super::remove::{
     self, ErasureSummary, RemoveError, expect_uncontained, expect_unlinked, expect_unpinned,
 };

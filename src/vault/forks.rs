@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::handle::Vault;
+use super::Vault;
 use super::query::{self, Fork, HistoryIdentity};
 use super::resolve::{LookupError, document, with_preferred_capture};
 use super::unequal_runs::{UnequalRuns, unequal_runs};

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use super::Vault;
 use super::api::{FindingSummary, Timestamp};
-use super::handle::Vault;
 use crate::digest::Digest;
 use crate::storage::check::{CatalogCounts, JournalInspection};
 use crate::storage::{

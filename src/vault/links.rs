@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::handle::{Vault, limit_of};
 use super::query::{Link, LinkOrigin, LinkTarget, Linker};
+use super::{Vault, limit_of};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::{ArtifactRecord, Snapshot, StorageError, UnresolvedTarget};
 

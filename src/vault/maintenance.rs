@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::fsck;
-use super::handle::Vault;
+use super::{Vault, fsck};
 use crate::artifact::KeyRing;
 use crate::clock;
 use crate::storage::{Capability, StorageError};

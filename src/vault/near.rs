@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::Vault;
 use super::api::PlaceSummary;
 use super::find::ArtifactFilter;
-use super::handle::Vault;
 use super::search::{SearchError, SearchRequest};
 use crate::artifact::{Field, group};
 use crate::digest::{CoreHash, Digest};

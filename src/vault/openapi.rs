@@ -16,7 +16,6 @@ use super::api::{FindingSummary, Operation};
 use super::bundle::{ImportedLabelSummary, ImportedLinkSummary, ImportedNoteSummary, ImportedTagSummary};
 use super::copy::CopyError;
 use super::fsck::RepairSummary;
-use super::handle::Vault;
 use super::links::FoundLink;
 use super::remove::RemoveError;
 use super::replay::ReplayError;
@@ -25,9 +24,9 @@ use super::rules::ImportedValue;
 use super::search::SearchError;
 use super::sql::{SqlSaveAnswer, SqlViewSummary};
 use super::{
-    annotate, annotations, answers, audit, backup, copy, details, diff, facets, find, forget, forks, journal,
-    links, list, maintenance, near, path, recordings, remove, replay, resolve, rules, run_stats, search,
-    show, stats, tombstones, unfinished, unresolved, verify, view, wire,
+    Vault, annotate, annotations, answers, audit, backup, copy, details, diff, facets, find, forget, forks,
+    journal, links, list, maintenance, near, path, recordings, remove, replay, resolve, rules, run_stats,
+    search, show, stats, tombstones, unfinished, unresolved, verify, view, wire,
 };
 use crate::storage::{BackupError, Head, ReclaimResult, StorageError};
 

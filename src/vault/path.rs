@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::handle::Vault;
+use super::Vault;
 use super::links::LinkSummary;
 use super::query::{LinkTarget, Linker};
 use crate::digest::CoreHash;

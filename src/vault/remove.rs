@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::Vault;
 use super::annotations::PinnedArtifact;
 use super::api::{ArtifactName, PathName};
-use super::handle::Vault;
 use super::query::{self, ContainedArtifact, DependentFinder, Link};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};

@@ -5,8 +5,7 @@ use std::convert::Infallible;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::handle::Vault;
-use super::{add, audit, bundle};
+use super::{Vault, add, audit, bundle};
 use crate::artifact::document;
 use crate::formats;
 use crate::validation::{RuleInfo, Severity};

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::Vault;
 use super::find::{ArtifactFilter, FindOrder};
-use super::handle::Vault;
 use super::list::{ListRequest, ListRow, usd};
 use super::prices::ModelPrice;
 use crate::artifact::AttributeInfo;

@@ -7,9 +7,8 @@ use utoipa::ToSchema;
 
 use super::api::{ArtifactSummary, Timestamp};
 use super::details::{ArtifactDetails, AttributeSummary, CaptureSummary, run_id};
-use super::handle::Vault;
 use super::links::LinkSummary;
-use super::query;
+use super::{Vault, query};
 use crate::artifact::{CREATED_AT, Kind, SuccessorCriteria};
 use crate::digest::CoreHash;
 use crate::formats;

@@ -14,8 +14,8 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::Vault;
 use super::api::PathName;
-use super::handle::Vault;
 use super::query::{Direction, Link, LinkOrigin, LinkTarget, Linker};
 use crate::artifact::ColumnType::{Any, Hash, Json, Number, Real, Text, Time};
 use crate::artifact::{ArtifactLocation, Cell, Column, Kind, Table, TableRow};

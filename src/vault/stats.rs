@@ -6,9 +6,9 @@ use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::Vault;
 use super::api::{ArtifactSummary, TimeBasis, Timestamp};
 use super::find::ArtifactFilter;
-use super::handle::Vault;
 use crate::storage::{self, Filter, LabelValue, StorageError, TimePeriod};
 
 pub use crate::storage::{Day, EngineStatistics, KindTotals};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::Timestamp;
-use super::handle::{Vault, limit_of};
+use super::{Vault, limit_of};
 use crate::digest::CoreHash;
 use crate::storage::{StorageError, Tombstone};
 

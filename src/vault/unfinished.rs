@@ -9,13 +9,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::Vault;
 use super::api::Timestamp;
 use super::find::{ArtifactFilter, Condition, FindPeriod};
-use super::handle::Vault;
 use super::view::Conversation;
-use crate::calls::call::{CallOutcome, StoredCall};
 use crate::calls::request_store::RequestRestorer;
-use crate::calls::run::RunHead;
+use crate::calls::run::{CallOutcome, RunHead, StoredCall};
 use crate::calls::spool_file::{self, SpoolOutline};
 use crate::conversation::reader::{CallBodies, CallHead, ConversationReader, RequestBody};
 use crate::conversation::response::CallResponse;

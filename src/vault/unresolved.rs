@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::handle::{Vault, limit_of};
 use super::links::LinkEnd;
+use super::{Vault, limit_of};
 use crate::artifact::ArtifactLocation;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::{ArtifactRecord, Snapshot, StorageError, UnresolvedReference, UnresolvedTarget};

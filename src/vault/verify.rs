@@ -24,8 +24,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::Vault;
 use super::fsck::{self, Sample};
-use super::handle::Vault;
 use super::resolve::LookupError;
 use crate::artifact::{AdmitOptions, KeyRing, Kind, Signature, SignaturePolicy};
 use crate::digest::{CaptureHash, CoreHash};

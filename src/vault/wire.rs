@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::handle::Vault;
+use super::Vault;
 use super::links::{Direction, LinksRequest};
 use super::resolve::LookupError;
 use super::view::{

@@ -1,6 +1,5 @@
 //! Arguments and settings that several commands share, their help and their completion.
 
-pub(crate) mod agents;
 pub(crate) mod attribute;
 pub(crate) mod bounds;
 pub(crate) mod choice;
@@ -13,7 +12,6 @@ pub(crate) mod help;
 pub(crate) mod inputs;
 pub(crate) mod keys;
 pub(crate) mod label;
-pub(crate) mod matching;
 #[cfg(feature = "gateway")]
 pub(crate) mod mcp_servers;
 pub(crate) mod settings;

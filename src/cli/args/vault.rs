@@ -12,7 +12,7 @@ use super::environment::{self, user_and_machine};
 use super::settings;
 use crate::cli::hints;
 use crate::cli::output::exit::CommandError;
-use crate::cli::output::{pager, stdout, terminal};
+use crate::cli::output::{stdout, terminal};
 
 /// Which vault to use.
 #[derive(Args)]
@@ -187,7 +187,7 @@ impl OutputArgs {
     pub(crate) fn apply(&self, command: &str) {
         terminal::set_verbosity(self.quiet, self.verbose);
         if !self.no_pager {
-            pager::allow_for(command);
+            terminal::allow_for(command);
         }
     }
 }

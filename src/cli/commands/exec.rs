@@ -1,6 +1,5 @@
 //! `runvault exec`
 
-mod isolation;
 mod launch;
 mod preset;
 
@@ -111,7 +110,7 @@ impl Args {
                     "--isolated is for --mode replay: others ask servers".to_owned(),
                 ));
             }
-            if let Some(mut command) = isolation::isolated()? {
+            if let Some(mut command) = launch::isolated()? {
                 let status = run(&mut command)
                     .map_err(|error| CommandError::CouldNotRun(format!("cannot run unshare: {error}")))?;
                 return Ok(Status::OfProgram(code(status)));
@@ -159,7 +158,7 @@ impl Args {
             let _ = labeler.add(&labels);
         };
         let version = if self.gateway.records() { launch.version(add_version) } else { None };
-        let status = run(launch.command().env_remove(isolation::MARK)).map_err(|error| {
+        let status = run(launch.command().env_remove(launch::MARK)).map_err(|error| {
             let program = program.to_string_lossy();
             CommandError::CouldNotRun(format!("cannot run {}: {error}", escaped(&program)))
         });

@@ -17,8 +17,8 @@ use runvault::{SearchIndexUpdate, Vault};
 use crate::cli::args::keys::KeyArgs;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::fields::Fields;
 use crate::cli::output::progress::CommandProgress;
+use crate::cli::output::report::Fields;
 use crate::cli::output::stdout::{self, CAUTION, counted};
 use crate::cli::output::{json, report};
 

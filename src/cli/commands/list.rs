@@ -15,9 +15,9 @@ use runvault::vault::unfinished::{UnfinishedRun, UnfinishedRunsRequest};
 use runvault::{Vault, clock, formats};
 
 use super::find::conditions::KindFilterArgs;
-use crate::cli::args::agents::SessionFiles;
 use crate::cli::args::choice::{self, RunGroupingArg};
 use crate::cli::args::completing::CandidateSource;
+use crate::cli::args::inputs::SessionFiles;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::args::{attribute, help, settings};
 use crate::cli::commands::find::SCREENFUL;

@@ -5,24 +5,22 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use clap::Args as ClapArgs;
-use runvault::Vault;
-use runvault::clock;
 use runvault::display::{brief, escaped};
-use runvault::formats;
 use runvault::storage::{MAX_NOTE_BYTES, TimeBasis};
 use runvault::vault::api::SignatureName;
 use runvault::vault::columns::ColumnContext;
 use runvault::vault::details::{AttributeSummary, CaptureSummary};
 use runvault::vault::journal::{JournalAnswer, JournalRequest};
 use runvault::vault::show::{ArtifactPin, ExtensionSummary, ShowAnswer, ShowRequest};
+use runvault::{Vault, clock, formats};
 
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::fields::Fields;
 use crate::cli::output::fit::TrailingLayout;
 use crate::cli::output::hits::LineTemplate;
+use crate::cli::output::report::Fields;
 use crate::cli::output::stdout::{self, FAINT, HASH, NAME, counted};
 use crate::cli::output::{entries, json, links, matches, report, time};
 

@@ -18,7 +18,7 @@ use crate::cli::args::settings;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::KIND_WIDTH;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::fields::Fields;
+use crate::cli::output::report::Fields;
 use crate::cli::output::stdout::{self, FAINT, GOOD, HASH, counted};
 use crate::cli::output::table::{TextCell, TextColumn, TextTable};
 use crate::cli::output::{json, run_stats, terminal, time};

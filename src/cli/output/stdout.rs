@@ -9,8 +9,8 @@ use runvault::display::{escaped, is_plain};
 
 use super::terminal;
 use crate::cli::output::exit::CommandError;
+use crate::cli::output::fit;
 use crate::cli::output::terminal::{CHOICE, is_terminal, width, width_of_notes};
-use crate::cli::output::{fit, pager};
 
 pub(crate) use runvault::display::{counted, size};
 
@@ -37,7 +37,7 @@ struct PagedStdout<W>(W);
 
 impl<W: Write> Write for PagedStdout<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        pager::begin();
+        terminal::begin();
         self.0.write(bytes)
     }
 

@@ -2,13 +2,12 @@
 
 use serde_json::json;
 
-use super::answer::{number, states, type_of};
 use super::chat::{
     Chat, ChatChoice, ChatRole, TokenCounts, Turn, TurnPart, Turns, no_place, turns, unknown_part,
 };
 use super::decoding::{
     AnswerDecoder, MessageForm, PieceKind, RequestedMessages, blocks, encoded_media, inner, instructions,
-    media, parameters, parts, said_message, tool_call, tool_names,
+    media, number, parameters, parts, said_message, states, tool_call, tool_names, type_of,
 };
 use super::provider::{AnswerForm, ChatForm, ChatResponse, Endpoint, MemberRoles, MetadataForm, Provider};
 use crate::conversation::message::{MessagePart, MessageToolResult};

@@ -2,11 +2,10 @@
 
 use serde_json::Value as Json;
 
-use super::answer::{AnswerReader, StreamProgress, number};
 use super::anthropic;
 use super::decoding::{
-    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, blocks, encoded_media, inner, instructions,
-    parameters, parts, said_message, tool_call, tool_names,
+    AnswerDecoder, AnswerReader, MessageForm, PieceKind, RequestedMessages, StreamProgress, blocks,
+    encoded_media, inner, instructions, number, parameters, parts, said_message, tool_call, tool_names,
 };
 use super::provider::{AnswerForm, Endpoint, MemberRoles, MetadataForm, Provider};
 use crate::conversation::message::{MessagePart, MessageToolResult};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
 
-use super::answer::type_of;
+use super::decoding::type_of;
 use crate::json::members::{at, integer, object, text, word};
 use crate::json::reader::{self, Limits};
 use crate::json::{Value, compact};

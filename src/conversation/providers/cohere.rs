@@ -1,9 +1,8 @@
 //! Cohere, in the versions 1 and 2 of its API.
 
-use super::answer::{number, type_of};
 use super::decoding::{
-    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, embeddings, inner, instructions, parameters,
-    parts, role, tool_call,
+    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, embeddings, inner, instructions, number,
+    parameters, parts, role, tool_call, type_of,
 };
 use super::openai;
 use super::provider::{AnswerForm, Provider};

@@ -2,11 +2,11 @@
 
 use serde_json::{Value as Json, json};
 
-use super::answer::{AnswerReader, StreamProgress, indexed, states};
 use super::chat::{Chat, ChatChoice, ChatRole, Turn, TurnPart, Turns, no_place, turns, unknown_part};
 use super::decoding::{
-    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, embeddings, encoded_media, instructions, media,
-    parameters, parts, said_message, tool_call, tool_names,
+    AnswerDecoder, AnswerReader, MessageForm, PieceKind, RequestedMessages, StreamProgress, embeddings,
+    encoded_media, indexed, instructions, media, parameters, parts, said_message, states, tool_call,
+    tool_names,
 };
 use super::provider::{
     AnswerForm, ChatForm, ChatResponse, Endpoint, MODELS, MemberRoles, MetadataForm, Provider,

@@ -1,9 +1,8 @@
 //! Live connections with models: the realtime API of `OpenAI`, and Gemini Live. What a client sends until the server answers
 //! is a request, whose body is an object with the messages as `frames`.
 
-use super::answer::type_of;
 use super::decoding::{
-    MessageForm, RequestedMessages, encoded_media, instructions, parts, said_message, tool_names,
+    MessageForm, RequestedMessages, encoded_media, instructions, parts, said_message, tool_names, type_of,
 };
 use super::provider::{Endpoint, Provider};
 use super::{gemini, openai};

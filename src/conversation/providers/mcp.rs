@@ -3,8 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::answer::type_of;
-use super::decoding::{arguments, encoded_media, media, parts};
+use super::decoding::{arguments, encoded_media, media, parts, type_of};
 use super::provider::{AnswerForm, Endpoint};
 use crate::conversation::message::{MessagePart, MessageToolCall, MessageToolResult};
 use crate::json::members::{at, word};

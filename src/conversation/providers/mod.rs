@@ -3,7 +3,6 @@
 //!
 //! What a body is can be recognized by its form alone, because many servers have the API of another provider.
 
-mod answer;
 mod anthropic;
 mod bedrock;
 pub(crate) mod chat;
@@ -25,10 +24,9 @@ pub(crate) use anthropic::part as anthropic_part;
 pub(crate) use gemini::part as gemini_part;
 pub(crate) use openai::item as responses_item;
 
-pub(crate) use answer::{AnswerContent, AnswerFailure, AnswerReader, number, stated_error, type_of};
 pub(crate) use decoding::{
-    AnswerDecoder, AnsweredMessages, RequestedMessages, encoded_media, media, normalized, parts, role,
-    said_message, tool_call,
+    AnswerContent, AnswerDecoder, AnswerFailure, AnswerReader, AnsweredMessages, RequestedMessages,
+    encoded_media, media, normalized, number, parts, role, said_message, stated_error, tool_call, type_of,
 };
 pub(crate) use provider::{AnswerForm, ChatResponse, MemberRoles, MetadataForm};
 pub use provider::{Endpoint, Provider};

@@ -1,8 +1,8 @@
 //! Ollama, a server of its own at any host.
 
-use super::answer::indexed;
 use super::decoding::{
-    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, embeddings, instructions, parameters, parts,
+    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, embeddings, indexed, instructions, parameters,
+    parts,
 };
 use super::openai;
 use super::provider::{AnswerForm, MemberRoles, Provider};

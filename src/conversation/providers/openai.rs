@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::answer::{AnswerReader, StreamProgress, indexed, number, stated_error, states, type_of};
 use super::chat::{Chat, ChatChoice};
 use super::decoding::{
-    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, embeddings, encoded_media, inner, instructions,
-    media, parameters, parts, role, tool_call, tool_names,
+    AnswerDecoder, AnswerReader, MessageForm, PieceKind, RequestedMessages, StreamProgress, embeddings,
+    encoded_media, indexed, inner, instructions, media, number, parameters, parts, role, stated_error,
+    states, tool_call, tool_names, type_of,
 };
 use super::provider::{AnswerForm, ChatForm, ChatResponse, Endpoint, MemberRoles, Provider};
 use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 
-use super::answer::{AnswerReader, StreamProgress};
 use super::chat::Chat;
-use super::decoding::MessageForm;
+use super::decoding::{AnswerReader, MessageForm, StreamProgress};
 use crate::json::Value;
 
 /// A provider of models.

@@ -3,7 +3,6 @@
 
 mod bundle;
 mod calls;
-mod checks;
 mod index;
 mod member_rules;
 mod members;

@@ -3,7 +3,6 @@
 
 mod attributes;
 mod calls;
-mod compared;
 pub(crate) mod conversation;
 mod envelope;
 mod exchanges;
@@ -14,7 +13,6 @@ mod pending_requests;
 mod requests;
 mod rules;
 mod run_events;
-mod run_facts;
 mod texts;
 mod transcript;
 
@@ -202,7 +200,7 @@ fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
     draft.state_creation(times, MissingOffset::Unknown);
     draft.count(STEPS, steps.len());
     metrics::describe(root, steps, &mut draft);
-    run_facts::describe(steps, &mut draft);
+    attributes::describe(steps, &mut draft);
     draft
 }
 

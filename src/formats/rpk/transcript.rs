@@ -1,22 +1,24 @@
-//! Runs as transcripts, the parts by which they are compared, and their searchable texts.
+//! Runs as transcripts, the parts by which they are compared, and their searchable texts. Steps of recorded calls of models
+//! are compared by what was asked and what was answered, without what differs in every answer.
 
 use std::borrow::Cow;
 
 use super::attributes::STEP;
 use super::calls::{PROTOCOL_REQUESTS, URLS, is_of_policy, is_of_protocol, tools};
-use super::envelope::{at, canonical_members, texts_at};
-use super::messages::{answered, asked};
+use super::envelope::{at, canonical_members, step_type, texts_at};
+use super::messages::{answered, asked, recorded_response};
 use super::pending_requests::RequestMatcher;
 use super::run_events::arguments;
-use super::texts::StepTextRole;
-use super::{compared, exchanges, metrics, requests, texts};
+use super::texts::{self, StepTextRole};
+use super::{exchanges, metrics, requests};
 use crate::artifact::{
     BodyContent, BodyRole, Field, Part, PartKind, Passage, PassageCollector, StepClass, StepVisitor,
     TranscriptStep, differ, same_place, words_of,
 };
-use crate::conversation::comparison::RECORDED;
+use crate::conversation::comparison::{GeneratedValues, RECORDED, add_answer};
 use crate::conversation::message::{ConversationMessage, MessagePart, MessageToolCall, MessageToolResult};
 use crate::conversation::providers::mcp;
+use crate::conversation::reader::AnsweredMessages;
 use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::canonical::replaykit::{self, VOLATILE_NAMES, VolatilePolicy};
@@ -296,7 +298,7 @@ pub(super) fn parts(document: &[u8]) -> Result<Vec<Part<'_>>, ReadError> {
     let mut parts = vec![circumstance("run", root, &RUN)];
     let Some(Value::Array(mut steps)) = steps else { return Ok(parts) };
     if are_recorded_calls {
-        compared::compare_messages(&mut steps);
+        compare_messages(&mut steps);
     }
     for (index, step) in steps.into_iter().enumerate() {
         let step_type = step.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -389,6 +391,41 @@ fn name(step: &Value<'_>) -> String {
     let id = step.get("id").and_then(Value::as_str).unwrap_or_default();
     let metadata = step.get("metadata").map(words_of).unwrap_or_default();
     format!("{id}\n{metadata}").trim().to_owned()
+}
+
+/// Members of an output that state what was sent and how long it is.
+const SENT: [&str; 4] = ["content", "output", "assembled_text", "usage"];
+
+/// Puts the steps of recorded calls, whose requests are complete, into the form.
+pub(super) fn compare_messages(steps: &mut [Value<'_>]) {
+    let mut generated = GeneratedValues::default();
+    for step in steps {
+        match step_type(step) {
+            "model.request" => compare_request(step, &generated),
+            "model.response" => compare_answer(step, &mut generated),
+            _ => {}
+        }
+    }
+}
+
+fn compare_request(step: &mut Value<'_>, generated: &GeneratedValues) {
+    let prompt = at(step, &["input", "prompt"]).and_then(Value::as_str);
+    let prompt = prompt.and_then(|text| reader::read(text.as_bytes(), &Limits::most()).ok());
+    let prompt = prompt.map(|prompt| generated.replace_in(prompt.to_owned_value()));
+    if let Some(payload) = step.at_pointer_mut("/input/payload") {
+        *payload = generated.replace_in(std::mem::replace(payload, Value::Null));
+    }
+    if let (Some(prompt), Some(stated)) = (prompt, step.at_pointer_mut("/input/prompt")) {
+        *stated = prompt;
+    }
+}
+
+fn compare_answer(step: &mut Value<'_>, generated: &mut GeneratedValues) {
+    let Some(response) = step.get("output").and_then(recorded_response) else { return };
+    generated.add(&response);
+    let Some(answer) = answered(step).and_then(AnsweredMessages::comparable) else { return };
+    let Some(Value::Object(output)) = step.at_pointer_mut("/output") else { return };
+    add_answer(output, answer, |name| SENT.contains(&name));
 }
 
 #[cfg(test)]

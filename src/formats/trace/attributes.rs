@@ -1,15 +1,19 @@
-//! The attributes of traces, the roles of their digests, the contents that these identify, their SQL view, and the table of
-//! their records.
+//! The attributes of traces, the roles of their digests, the contents that these identify, their SQL view, the table of
+//! their records, and the part that follows from their inputs: the specification demands that equal inputs have equal
+//! traces.
+
+use std::borrow::Cow;
 
 use super::record::records;
 use crate::artifact::ColumnType::{Hash, Json, Number, Text};
 use crate::artifact::{
-    ArtifactView, AttributeInfo, Cell, Column, MemberBytes, MentionedContent, REFERS_TO, Relation, Role,
-    Table, TableRow, group,
+    ArtifactView, AttributeInfo, Cell, Column, MemberBytes, MentionedContent, REFERS_TO, Relation,
+    ReproducibleRecord, ReproducibleRun, Role, Table, TableRow, group,
 };
-use crate::json::Value;
+use crate::digest::Digest;
 use crate::json::canonical::c14n_v1;
 use crate::json::reader::{self, Limits, ReadError};
+use crate::json::{Object, Value};
 
 const ENGINE_VERSION: AttributeInfo = AttributeInfo::text("engine_version", "the version of the engine");
 pub(super) const RECORDS: AttributeInfo =
@@ -171,6 +175,36 @@ fn row(index: usize, record: &Value<'_>, line: &[u8]) -> TableRow {
         Cell::text_of(result, "finished_at"),
         Cell::Text(reader::lossy(line).into_owned()),
     ]
+}
+
+/// The members of a header that are inputs.
+const INPUTS: [&str; 4] = ["version", "engine_version", "created_at", "problem_spec_hash"];
+
+/// The members of records that depend on the name of the trace. States contain it.
+const OF_NAME: [&str; 3] = ["trace_id", "prev_hash", "record_hash"];
+
+/// Returns the inputs and the records of a trace; `None` if it is not an admitted one.
+pub(super) fn read(document: &[u8]) -> Option<ReproducibleRun> {
+    let (mut inputs, mut all) = (None, Vec::new());
+    for record in records(document) {
+        let (_, record) = record.ok()?;
+        let members = record.as_object()?;
+        if inputs.is_none() {
+            inputs = Some(digest(members, |name| INPUTS.contains(&name))?);
+        }
+        let record = record.get("record_hash").and_then(Value::as_str).and_then(Digest::parse_hex)?;
+        let content = digest(members, |name| !OF_NAME.contains(&name) && !OF_STATES.contains(&name))?;
+        all.push(ReproducibleRecord { record, content });
+    }
+    Some(ReproducibleRun { inputs: inputs?, records: all })
+}
+
+/// Returns the digest of some members of an object.
+fn digest(members: &Object<'_>, is_hashed: impl Fn(&str) -> bool) -> Option<Digest> {
+    let hashed = members.iter().filter(|(name, _)| is_hashed(name));
+    let hashed = hashed.map(|(name, value)| (Cow::Borrowed(name), value.clone())).collect();
+    let form = c14n_v1::to_vec(&Value::Object(Object::from_members(hashed))).ok()?;
+    Some(Digest::from_content(&form))
 }
 
 #[cfg(test)]

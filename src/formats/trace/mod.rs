@@ -6,7 +6,6 @@ mod attributes;
 mod calls;
 mod growth;
 mod record;
-mod reproducible;
 mod rules;
 mod time;
 mod transcript;
@@ -138,7 +137,7 @@ impl Artifact for Trace {
     }
 
     fn reproducible(&self, document: &[u8]) -> Option<ReproducibleRun> {
-        reproducible::read(document)
+        attributes::read(document)
     }
 
     fn quote(&self, document: &[u8], index: usize) -> Option<String> {

@@ -1,4 +1,4 @@
-//! The gateway as its proxies see it: it knows what was recorded, and receives what is.
+//! The gateway as its proxies see it: it knows what was recorded, and receives what is, and their events.
 
 use axum::body::Bytes;
 use axum::http::{Method, Request, StatusCode, Uri};
@@ -79,4 +79,19 @@ fn message(status: StatusCode, body: &str) -> String {
     let problem: Option<Json> = serde_json::from_str(body).ok();
     let stated = problem.as_ref().and_then(|problem| problem.pointer("/error/message")?.as_str());
     stated.map_or_else(|| format!("the gateway answered with status {status}"), str::to_owned)
+}
+
+/// An event.
+#[derive(Debug)]
+pub(super) enum ProxyEvent {
+    /// The client sent a line.
+    FromClient(String),
+    /// The client sends nothing more.
+    ClientEnded,
+    /// The server sent a message.
+    FromServer(String),
+    /// The server sends nothing more.
+    ServerEnded,
+    /// The server did not answer the request with this id.
+    NotAnswered { id: String, reason: String },
 }

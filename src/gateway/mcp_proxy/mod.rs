@@ -1,13 +1,11 @@
 //! A proxy of a server of the Model Context Protocol. It relays the messages between a client and the server, and reports the
 //! calls to a gateway; what the gateway has recorded is answered without the server, which is started when it is needed.
 
-mod event;
 mod lookup;
 mod message;
 mod process;
 mod relay;
 mod remote;
-mod target;
 
 use std::io::stdin;
 use std::thread;
@@ -16,10 +14,10 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use event::ProxyEvent;
+use lookup::ProxyEvent;
 use relay::MessageRelay;
 
-pub use target::{McpProxyError, McpTarget};
+pub use message::{McpProxyError, McpTarget};
 
 /// How often the proxy checks whether it is to stop.
 const POLL: Duration = Duration::from_millis(50);

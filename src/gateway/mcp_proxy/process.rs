@@ -7,7 +7,7 @@ use std::thread;
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::event::ProxyEvent;
+use super::lookup::ProxyEvent;
 
 /// A process. It is killed if it is dropped before it has ended.
 pub(super) struct ServerProcess {

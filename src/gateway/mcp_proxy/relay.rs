@@ -8,12 +8,10 @@ use chrono::{DateTime, Utc};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::event::ProxyEvent;
-use super::lookup::{GatewayClient, LookupResult};
-use super::message::{RpcAnswer, RpcMessage, RpcMessageKind};
+use super::lookup::{GatewayClient, LookupResult, ProxyEvent};
+use super::message::{McpProxyError, RpcAnswer, RpcMessage, RpcMessageKind, ServerTarget};
 use super::process::ServerProcess;
 use super::remote::RemoteServer;
-use super::target::{McpProxyError, ServerTarget};
 use crate::clock;
 use crate::gateway::server_calls::{ServerCall, ServerInstruction, ServerOutcome};
 use crate::server::{is_unreserved, percent_encoded};

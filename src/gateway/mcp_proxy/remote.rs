@@ -14,11 +14,11 @@ use tokio::sync::oneshot;
 use tokio::task::{self, JoinHandle};
 use tokio::time;
 
-use super::event::ProxyEvent;
+use super::lookup::ProxyEvent;
 use super::message::{RpcMessage, RpcMessageKind};
 use crate::conversation::response::ResponseForm;
 use crate::gateway::connection::{UpstreamClient, described};
-use crate::gateway::event_stream::{data_of, take_event};
+use crate::gateway::decoding::{data_of, take_event};
 
 /// The headers that a server gives and gets back.
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");

@@ -6,7 +6,6 @@
 mod flat;
 mod format;
 mod read;
-mod zip_end;
 
 use std::io::{self, Cursor, Write};
 

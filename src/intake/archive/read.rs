@@ -7,10 +7,9 @@ use zip::ZipArchive;
 
 use super::flat::{self, RawEntry};
 use super::format::{
-    ArchiveError, ArchiveFormat, MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RATIO, MAX_ZIP_LIST_BYTES, broken,
-    decoder, zstd_decoder,
+    ArchiveError, ArchiveFormat, MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RATIO, MAX_ZIP_LIST_BYTES, ZipEndScan,
+    broken, decoder, zstd_decoder,
 };
-use super::zip_end::ZipEndScan;
 use crate::artifact::{DirectoryEntry, EntryContent};
 
 /// Uncompressed size up to which the compression ratio is not limited.

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags, RawMode, Stat};
 
 use super::entry::{FileId, FileKind, FileState, OpenDirEntry, not_a_file};
-use crate::files::open_vaults;
+use crate::files;
 use crate::files::{in_use, set_aside};
 
 /// The error of opening a link that must not be followed.
@@ -111,10 +111,10 @@ impl OpenDir {
         // The file may have been replaced by a pipe; opening it must not wait for a writer.
         let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let is_followed = !flags.contains(OFlags::NOFOLLOW);
-        if is_followed || open_vaults::has_open_named(name) {
+        if is_followed || files::has_open_named(name) {
             let follow = if is_followed { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
             let FileId { device, number } = id(&fs::statat(&self.handle, name, follow)?);
-            if open_vaults::has_open_file(device, number) {
+            if files::has_open_file(device, number) {
                 return Err(in_use());
             }
         }

@@ -3,11 +3,8 @@
 mod call;
 mod documents;
 mod messages;
-mod other;
-mod protobuf;
 #[cfg(feature = "gateway")]
 pub(crate) mod received;
-mod records;
 mod schema;
 
 use std::borrow::Cow;
@@ -24,8 +21,7 @@ use crate::digest::Digest;
 use crate::json::members::text;
 use crate::json::reader::Limits;
 use crate::json::{Number, Object, Value};
-use records::{ExportedRecord, LOG_RECORDS, SPANS, TraceTexts};
-use schema::hexadecimal;
+use schema::{ExportedRecord, LOG_RECORDS, SPANS, TraceTexts, hexadecimal};
 
 /// The name of the spans in which `LiteLLM` repeats the request of the span around them.
 const RAW_REQUEST: &str = "raw_gen_ai_request";

@@ -1,8 +1,7 @@
 //! Spans and log records that a server receives.
 
-use super::records::{ExportedRecord, LOG_RECORDS, RecordSort, SPANS};
-use super::schema::OtlpMessage;
-use super::{EventRecord, OtelSpan, identifier, protobuf};
+use super::schema::{ExportedRecord, LOG_RECORDS, OtlpMessage, RecordSort, SPANS};
+use super::{EventRecord, OtelSpan, documents, identifier};
 use crate::calls::matching::MatchingRules;
 use crate::json::reader::{self, Limits};
 use crate::recorders::reading::{Fault, LocatedValue, RecorderResult};
@@ -62,7 +61,7 @@ pub(crate) fn received(
     let message: &OtlpMessage = signal.sort().message;
     let limits = Limits::default();
     let document = match encoding {
-        OtlpEncoding::Protobuf => protobuf::read(body, message, &limits),
+        OtlpEncoding::Protobuf => documents::read(body, message, &limits),
         OtlpEncoding::Json => reader::read(body, &limits).map_err(|error| Fault::of_text(&error, 1)),
     };
     let document = document.map_err(described)?;

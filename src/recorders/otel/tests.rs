@@ -437,7 +437,7 @@ fn messages_of_protobuf_are_read_within_limits() {
         field(1, &field(2, &field(2, &span)))
     };
     let value = |attribute: &[u8]| {
-        let message = protobuf::read(&file(attribute), &schema::TRACES, &Limits::default())?;
+        let message = documents::read(&file(attribute), &schema::TRACES, &Limits::default())?;
         let value = ["resourceSpans", "0", "scopeSpans", "0", "spans", "0", "attributes", "0", "value"];
         Ok::<_, Fault>(compact::text(at(&message, &value).unwrap()))
     };
@@ -465,7 +465,7 @@ fn messages_of_protobuf_are_read_within_limits() {
         assert!(fault.contains(reason), "{fault}");
     }
     for limits in [Limits { depth: 5, ..Limits::default() }, Limits { values: 5, ..Limits::default() }] {
-        let fault = protobuf::read(&file(b"\x10\x01"), &schema::TRACES, &limits).unwrap_err();
+        let fault = documents::read(&file(b"\x10\x01"), &schema::TRACES, &limits).unwrap_err();
         assert!(fault.in_file("f").limit.is_some());
     }
 }

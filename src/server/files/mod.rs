@@ -13,8 +13,8 @@ use axum::http::Uri;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use maud::{DOCTYPE, PreEscaped, html};
 
+use super::frame::{line, title_line};
 use super::pages;
-use super::text::{line, title_line};
 use super::visit::{Download, HtmlPage, Medium, PageError, PageRequest, ResponseContent, SCRIPT, STYLE};
 use crate::digest::{CoreHash, Digest};
 use crate::formats;

@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::http::StatusCode;
 use maud::{Markup, html};
 
-use super::names::ArtifactNames;
+use super::parts::ArtifactNames;
 use super::{parts, search};
 use crate::digest::CoreHash;
 use crate::display::counted;
 use crate::server::address;
-use crate::server::form::FormToken;
-use crate::server::text::{block, line, long_line};
-use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
+use crate::server::frame::{block, line, long_line};
+use crate::server::visit::{FormToken, HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::annotate::{
     RemoveLabelsRequest, RemoveNoteRequest, RemoveTagRequest, SetLabelsRequest, SetNoteRequest, SetTagRequest,
 };

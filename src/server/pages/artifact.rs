@@ -7,17 +7,16 @@ use std::thread;
 use maud::{Markup, html};
 
 use super::audits::PageAudit;
-use super::names::ArtifactNames;
-use super::search;
+use super::parts::ArtifactNames;
 use super::selection::TranscriptSelection;
-use super::{annotate, parts, terms, transcript};
+use super::{annotate, audits, parts, search, transcript};
 use crate::artifact::{AttributeInfo, ValueType};
 use crate::clock;
 use crate::digest::{CoreHash, Digest};
 use crate::display::{counted, size};
 use crate::formats;
 use crate::server::address;
-use crate::server::text::{exact_time, line, long_line, number, time};
+use crate::server::frame::{exact_time, line, long_line, number, time};
 use crate::server::visit::{HtmlPage, Medium, PageError, PageRequest, ResponseContent};
 use crate::storage::ErrorKind;
 use crate::vault::audit::ContractTerms;
@@ -94,7 +93,7 @@ fn cataloged(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
         @match &checked {
             CoreHashCheck::Computed(Some(terms)) => {
                 (contents(&answer, true))
-                (terms::section(core, terms))
+                (audits::section(core, terms))
                 (audits)
                 (steps(&view, selection, &names))
             },

@@ -9,7 +9,7 @@ use super::parts;
 use crate::clock;
 use crate::display::counted;
 use crate::formats;
-use crate::server::text::{line, number};
+use crate::server::frame::{line, number};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::api::TimeBasis;
 use crate::vault::columns::{ArtifactColumn, ColumnContext};

@@ -2,13 +2,13 @@
 
 use maud::{Markup, html};
 
-use super::marked::{self, MarkedTexts};
+use super::compared_messages::{self, MarkedTexts};
 use super::message::{FoldLimit, preview};
 use super::parts;
 use super::selection::TranscriptSelection;
 use crate::digest::CoreHash;
 use crate::server::address;
-use crate::server::text::{block, line, number};
+use crate::server::frame::{block, line, number};
 use crate::vault::diff::{ComparedContent, ComparedPrompt, compare_prompts};
 use crate::vault::view::{Conversation, ConversationCall, ConversationMessage, MessageRole, ViewAnswer};
 
@@ -118,7 +118,7 @@ fn answer(call: &ConversationCall) -> String {
 
 fn text<'c>(contents: impl Iterator<Item = ComparedContent<'c>>) -> String {
     let texts: Vec<String> = contents
-        .flat_map(marked::texts)
+        .flat_map(compared_messages::texts)
         .map(|text| if text.noun.is_empty() { text.text } else { format!("{}: {}", text.noun, text.text) })
         .collect();
     texts.join("\n\n")

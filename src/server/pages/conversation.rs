@@ -11,7 +11,7 @@ use super::selection::TranscriptSelection;
 use super::timeline::{self, TimelineItem};
 use crate::display::{self, counted};
 use crate::server::address;
-use crate::server::text::{line, number};
+use crate::server::frame::{line, number};
 use crate::vault::view::{
     Conversation, ConversationCall, ConversationMessage, ConversationThread, MessagePart, ViewAnswer,
 };

@@ -4,13 +4,12 @@ use axum::http::Uri;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::compared_messages::ComparedMessages;
-use super::marked::MarkedTexts;
+use super::compared_messages::{ComparedMessages, MarkedTexts};
 use super::{compared_runs, parts, search};
 use crate::digest::CoreHash;
 use crate::display::counted;
 use crate::server::address;
-use crate::server::text::{line, long_line, number};
+use crate::server::frame::{line, long_line, number};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::LookupError;
 use crate::vault::api::JsonValue;

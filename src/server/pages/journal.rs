@@ -6,12 +6,12 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::names::ArtifactNames;
+use super::parts::ArtifactNames;
 use super::parts::{self, step_class, step_label};
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
 use crate::server::address;
-use crate::server::text::{exact_time, line, number};
+use crate::server::frame::{exact_time, line, number};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::storage::Head;
 use crate::vault::journal::{JournalEntry, JournalHeadRequest, JournalRequest};

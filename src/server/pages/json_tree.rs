@@ -3,10 +3,9 @@
 use maud::{Markup, html};
 
 use crate::display::size;
-use crate::json::Value;
-use crate::json::pointer;
 use crate::json::reader::{self, Limits};
-use crate::server::text::{block, line, whole};
+use crate::json::{Value, pointer};
+use crate::server::frame::{block, line, whole};
 
 /// Larger texts are shown as they are.
 const LIMITS: Limits = Limits { bytes: 200_000, depth: 40, values: 3_000, entries: 0 };

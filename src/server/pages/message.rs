@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::json_tree;
 use crate::display::{counted, size};
+use crate::server::frame::{block, line};
 use crate::server::markdown::markdown;
-use crate::server::text::{block, line};
 use crate::vault::view::{
     ConversationMessage, MessageMedia, MessagePart, MessageRole, MessageToolCall, MessageToolResult,
 };

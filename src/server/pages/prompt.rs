@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 
 use super::message::{FoldLimit, preview};
-use super::names::ArtifactNames;
+use super::parts::ArtifactNames;
 use super::timeline::{self, TimelineItem};
 use super::{filters, json_tree, parts, transcript};
 use crate::artifact::group;
 use crate::digest::{CoreHash, Digest};
 use crate::display::{self, counted, size};
 use crate::server::address;
-use crate::server::text::{exact_time, line, number};
+use crate::server::frame::{exact_time, line, number};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::answers::{AnswersRequest, DistinctAnswer, GivenAnswer, PromptAnswers};
 use crate::vault::api::{PlaceSummary, TimeBasis};

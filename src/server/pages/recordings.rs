@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::display::counted;
-use crate::server::text::{line, number, time};
+use crate::server::frame::{line, number, time};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::unfinished::{UnfinishedRun, UnfinishedRunState, UnfinishedRunsRequest};
 

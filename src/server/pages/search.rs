@@ -4,12 +4,12 @@ use maud::{Markup, Render, html};
 use serde::Deserialize;
 
 use super::filters;
-use super::names::ArtifactNames;
+use super::parts::ArtifactNames;
 use super::parts::{self, place_in};
 use crate::artifact::group;
 use crate::formats;
 use crate::server::address;
-use crate::server::text::{line, time, whole};
+use crate::server::frame::{line, time, whole};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::find::{ArtifactFilter, Condition};
 use crate::vault::resolve::ResolveRequest;

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use chrono::{Days, NaiveDate};
 use maud::{Markup, html};
 
-use super::names::ArtifactNames;
+use super::parts::ArtifactNames;
 use super::parts::{self, Bar};
 use crate::artifact::ValueType;
 use crate::display::{counted, duration, size};
 use crate::server::address;
-use crate::server::text::{line, number, time};
+use crate::server::frame::{line, number, time};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::api::{ArtifactSummary, TimeBasis};
 use crate::vault::find::{ArtifactFilter, FindPeriod};

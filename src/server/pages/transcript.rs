@@ -3,8 +3,9 @@
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
-use super::names::ArtifactNames;
-use super::parts::{anchor_in_type, are_events, duration, file_anchor, place_in, step_class, step_label};
+use super::parts::{
+    ArtifactNames, anchor_in_type, are_events, duration, file_anchor, place_in, step_class, step_label,
+};
 use super::selection::TranscriptSelection;
 use super::timeline::{self, TimelineItem};
 use super::{conversation, journal, parts};
@@ -12,7 +13,7 @@ use crate::digest::CoreHash;
 use crate::display::{counted, size};
 use crate::formats;
 use crate::server::address::{self, STEPS};
-use crate::server::text::{block, exact_time, line, number};
+use crate::server::frame::{block, exact_time, line, number};
 use crate::vault::view::{BodyFormat, BodyRole, BodySource, ViewAnswer, ViewBody, ViewFilter, ViewStep};
 
 /// Returns the section with the steps, or with the conversation that they record.

@@ -8,7 +8,6 @@ pub(super) mod compare;
 mod expected;
 pub mod finding;
 mod journal;
-mod records;
 
 use std::ops::RangeInclusive;
 
@@ -20,12 +19,11 @@ pub use crate::storage::catalog::Row;
 pub(crate) use crate::storage::catalog::rows_of;
 pub use compare::compare_rows;
 pub use expected::{ExpectedCatalog, JournaledTable, UnreadRows};
-pub use finding::{Finding, FindingInfo, Subject};
-pub use journal::{JournalReplay, JournalRow};
-pub use records::{
-    CaptureId, CatalogCounts, CheckedArtifact, IntegrityLevel, JournalInspection, KindFacts, ReadCapture,
-    ReadmittedArtifact, ReindexOutcome, Repair, StoredBytes,
+pub use finding::{
+    CaptureId, CatalogCounts, CheckedArtifact, Finding, FindingInfo, IntegrityLevel, JournalInspection,
+    KindFacts, ReadCapture, ReadmittedArtifact, ReindexOutcome, Repair, StoredBytes, Subject,
 };
+pub use journal::{JournalReplay, JournalRow};
 
 /// The catalog at one point in time, for checking: what every database is asked with the same statements.
 ///

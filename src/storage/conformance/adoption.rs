@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fmt::Debug;
 
 use super::kinds::{TestDocument, folder, note, sheet};
-use super::source_paths::{HOSTILE, add_from};
+use super::storing::{HOSTILE, add_from};
 use super::{TestVault, digest, memory, second};
 use crate::artifact::SignatureState::{Unchecked, Verified, Wrong};
 use crate::artifact::{AdmitOptions, Admitted, Directory, DirectoryEntry, EntryContent, Kind};

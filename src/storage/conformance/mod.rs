@@ -4,24 +4,16 @@
 
 mod adoption;
 mod annotations;
-mod capabilities;
 mod finding;
 mod journal;
 mod kinds;
-mod labels;
 mod mentions;
-mod names;
-mod neighbors;
-mod paging;
 #[cfg(feature = "postgres")]
 pub(super) mod postgres;
 mod reading;
 mod references;
 mod removing;
-mod resolving;
 mod searching;
-mod snapshots;
-mod source_paths;
 mod statistics;
 mod storing;
 
@@ -29,12 +21,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::BUSY_TIMEOUT;
 use super::interface::{
     Annotation, ArtifactRecord, Filter, Order, Page, PutOptions, Snapshot, Storage, Transaction,
 };
 use super::memory::MemoryStorage;
-use super::{Actor, CreationPolicy, Prepared, PutOutcome, PutResult, RemovedPolicy, Result, Store};
+use super::{
+    Actor, BUSY_TIMEOUT, CreationPolicy, Prepared, PutOutcome, PutResult, RemovedPolicy, Result, Store,
+};
 use crate::artifact::Admitted;
 use crate::digest::{CoreHash, Digest};
 use kinds::TestDocument;
@@ -188,7 +181,11 @@ macro_rules! suite {
                 a_container_of_another_form_of_something_removed_is_refused
                 a_core_hash_is_of_one_kind
                 times_never_go_back
-                a_signature_that_is_checked_again_is_recorded_if_it_changed;
+                a_signature_that_is_checked_again_is_recorded_if_it_changed
+                each_capture_has_the_path_of_its_first_addition
+                paths_are_in_the_entries_of_additions
+                embedded_artifacts_have_paths_too
+                what_is_added_after_its_removal_has_the_path_of_that;
             reading: unknown_hashes_have_empty_answers
                 no_keys_have_no_answers
                 answers_are_in_the_order_of_the_keys
@@ -200,7 +197,17 @@ macro_rules! suite {
                 the_preferred_capture_depends_on_the_signatures
                 files_are_found_in_the_capture_that_was_added_first
                 shared_files_are_listed_with_the_artifacts_that_stay
-                attribute_names_and_values_are_sorted_and_limited;
+                attribute_names_and_values_are_sorted_and_limited
+                pages_are_the_whole
+                pages_stay_complete_when_items_are_removed
+                the_last_page_has_no_next
+                a_limit_of_zero_returns_nothing
+                prefixes_resolve_to_artifacts_captures_and_tombstones
+                resolution_is_limited
+                snapshots_do_not_see_later_changes
+                transactions_see_their_own_changes
+                dropped_transactions_change_nothing
+                writers_wait_for_each_other;
             finding: an_empty_filter_matches_everything
                 every_condition_selects_its_artifacts
                 all_conditions_must_hold
@@ -216,16 +223,14 @@ macro_rules! suite {
                 artifacts_can_be_selected_by_core_hash
                 matching_artifacts_are_counted_by_day
                 matching_artifacts_are_counted_by_value;
-            paging: pages_are_the_whole
-                pages_stay_complete_when_items_are_removed
-                the_last_page_has_no_next
-                a_limit_of_zero_returns_nothing;
             mentions: mentions_are_ordered_and_grouped
                 mentions_of_several_captures_are_counted_once
                 artifacts_that_mention_a_digest_are_found
                 kinds_are_found_by_the_groups_of_their_mentions
                 mentioned_digests_are_found_by_prefix
-                shared_first_mentions_are_those_of_several_artifacts;
+                shared_first_mentions_are_those_of_several_artifacts
+                a_neighborhood_is_what_its_parts_are
+                sharers_are_those_of_both_digests;
             references: references_are_listed_from_both_ends
                 references_lead_to_captures
                 references_to_what_is_missing_are_reported
@@ -233,21 +238,19 @@ macro_rules! suite {
                 references_are_unresolved_exactly_while_their_artifact_is_missing
                 references_within_a_batch_and_a_transaction_are_resolved
                 containers_are_found_by_statement_and_by_bytes
-                related_artifacts_share_an_attribute;
-            neighbors: a_neighborhood_is_what_its_parts_are
-                sharers_are_those_of_both_digests;
-            names: names_are_listed_with_their_users
+                related_artifacts_share_an_attribute
+                names_are_listed_with_their_users
                 shared_names_are_those_of_several_originals
                 namesakes_are_of_the_same_kind
                 what_has_names_in_common_or_is_contained_is_not_alone;
-            labels: labels_are_set_replaced_and_removed
+            annotations: labels_are_set_replaced_and_removed
                 labels_of_many_artifacts_are_recorded_together
                 invalid_labels_are_rejected
                 labels_of_missing_artifacts_are_rejected
                 labels_are_removed_with_their_artifact
                 labels_select_artifacts
-                keys_and_values_are_listed_with_their_use;
-            annotations: tags_are_unique_and_move
+                keys_and_values_are_listed_with_their_use
+                tags_are_unique_and_move
                 notes_and_pins_are_replaced
                 manual_links_are_listed_from_both_ends
                 what_is_already_so_is_not_recorded
@@ -261,8 +264,6 @@ macro_rules! suite {
                 tombstones_are_found_for_what_is_added_again
                 bytes_that_others_have_remain
                 a_removed_artifact_cannot_be_removed_again;
-            resolving: prefixes_resolve_to_artifacts_captures_and_tombstones
-                resolution_is_limited;
             journal: entries_are_chained
                 entries_are_the_same_for_every_engine
                 entries_are_selected
@@ -277,19 +278,13 @@ macro_rules! suite {
                 entries_must_continue_the_journal
                 entries_with_unknown_actions_are_kept
                 artifacts_must_be_those_of_their_entries;
-            snapshots: snapshots_do_not_see_later_changes
-                transactions_see_their_own_changes
-                dropped_transactions_change_nothing
-                writers_wait_for_each_other;
-            source_paths: each_capture_has_the_path_of_its_first_addition
-                paths_are_in_the_entries_of_additions
-                embedded_artifacts_have_paths_too
-                what_is_added_after_its_removal_has_the_path_of_that;
             statistics: an_empty_vault_has_no_statistics
                 everything_is_counted_once
                 the_time_determines_oldest_newest_and_days
                 a_manifest_is_counted_as_a_blob
-                removed_artifacts_are_not_counted;
+                removed_artifacts_are_not_counted
+                what_an_engine_cannot_do_is_unsupported
+                nothing_is_left_to_reclaim_after_reclaiming;
             searching: there_is_no_index_until_one_is_built
                 captures_are_indexed_in_the_order_of_addition
                 documented_queries_match
@@ -299,8 +294,6 @@ macro_rules! suite {
                 removed_artifacts_are_removed_from_the_index
                 what_was_removed_while_it_was_read_is_not_indexed
                 differences_between_index_and_passages_are_found;
-            capabilities: what_an_engine_cannot_do_is_unsupported
-                nothing_is_left_to_reclaim_after_reclaiming;
         });
     };
 }

@@ -1,12 +1,19 @@
-//! Reading what is stored.
+//! Reading what is stored: pages, prefixes, snapshots and transactions.
+
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use super::kinds::{TestDocument, core, note, sheet};
-use super::{TestVault, digest, second, unknown};
+use super::{TestVault, digest, second, start, unknown};
 use crate::artifact::SignatureState::{Unchecked, Verified, Wrong};
 use crate::artifact::parse_manifest;
-use crate::digest::{BlobHash, CaptureHash, CoreHash};
-use crate::storage::ErrorKind;
-use crate::storage::interface::{CaptureTarget, Containment, Direction, Filter, Names, SharedFile};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, DigestPrefix};
+use crate::storage::TimeBasis::{Created, FirstSeen, LastSeen};
+use crate::storage::interface::{
+    Annotation, CaptureTarget, Containment, Cursor, Direction, Filter, HitPage, Names, Order, Page,
+    PutOptions, Resolution, SharedFile, Snapshot,
+};
+use crate::storage::{ErrorKind, JournalQuery, RemovedPolicy};
 
 pub(super) fn unknown_hashes_have_empty_answers(vault: &TestVault) {
     vault.add_note(&TestDocument::new("a"));
@@ -257,4 +264,239 @@ pub(super) fn attribute_names_and_values_are_sorted_and_limited(vault: &TestVaul
     drop(snapshot);
     vault.remove(last);
     assert_eq!(vault.snapshot().attribute_names().unwrap(), ["model"]);
+}
+
+const ORDERS: [Order; 6] = [
+    Order::Newest(FirstSeen),
+    Order::Newest(LastSeen),
+    Order::Newest(Created),
+    Order::Largest("tokens"),
+    Order::Core,
+    Order::Kind,
+];
+
+/// Stores artifacts of two kinds, in several batches of the same time, some of which state when they were created.
+fn fill(vault: &TestVault) {
+    for batch in 0..4_i64 {
+        let artifacts = (0..5).map(|number| {
+            let document = TestDocument::new(&format!("n{batch}-{number}"));
+            let document = match number {
+                0 => document,
+                1 | 2 => document.attribute("created_at", "2025-01-01T00:00:00.000Z"),
+                _ => document.attribute("created_at", &format!("2025-01-0{}T00:00:00.000Z", batch + 1)),
+            };
+            // Texts would be in another order.
+            let document = match number {
+                0 | 4 => document,
+                _ => document.attribute("tokens", &(7 + batch * number).to_string()),
+            };
+            document.admit(if number % 2 == 0 { note() } else { sheet() })
+        });
+        let artifacts = artifacts.collect();
+        vault.put(artifacts, crate::storage::RemovedPolicy::Refuse, second(batch / 2)).unwrap();
+    }
+}
+
+fn page(
+    vault: &TestVault,
+    order: Order,
+    limit: usize,
+    after: Option<Cursor>,
+) -> (Vec<CoreHash>, Option<Cursor>) {
+    let HitPage { items, next } =
+        vault.snapshot().find(&Filter::default(), order, &Page { limit, after }).unwrap();
+    assert!(items.len() <= limit);
+    (items.into_iter().map(|hit| hit.artifact.core).collect(), next)
+}
+
+pub(super) fn pages_are_the_whole(vault: &TestVault) {
+    fill(vault);
+    for order in ORDERS {
+        let whole = vault.found(&Filter::default(), order);
+        assert_eq!(whole.len(), 20);
+        for limit in [1, 3, 7, 20, 21] {
+            let (mut found, mut next) = page(vault, order, limit, None);
+            while let Some(after) = next {
+                let (more, following) = page(vault, order, limit, Some(after));
+                assert!(!more.is_empty());
+                found.extend(more);
+                next = following;
+            }
+            assert_eq!(found, whole, "{order:?} in pages of {limit}");
+        }
+    }
+}
+
+pub(super) fn pages_stay_complete_when_items_are_removed(vault: &TestVault) {
+    fill(vault);
+    for order in ORDERS {
+        let whole = vault.found(&Filter::default(), order);
+        let (first, next) = page(vault, order, 2, None);
+        // The item after which the next page begins, and one of the next page.
+        let removed = [whole[1], whole[3]];
+        for core in removed {
+            vault.remove(core);
+        }
+        let (rest, last) = page(vault, order, 100, next);
+        assert_eq!(last, None);
+        let rest = [first, rest].concat();
+        let expected: Vec<CoreHash> = whole.iter().copied().filter(|core| *core != whole[3]).collect();
+        assert_eq!(rest, expected, "{order:?}");
+    }
+}
+
+pub(super) fn the_last_page_has_no_next(vault: &TestVault) {
+    fill(vault);
+    for order in ORDERS {
+        let (first, next) = page(vault, order, 19, None);
+        assert_eq!(first.len(), 19);
+        let (last, none) = page(vault, order, 1, next);
+        assert_eq!((last.len(), none), (1, None));
+        assert_eq!(page(vault, order, 20, None).1, None);
+    }
+}
+
+pub(super) fn a_limit_of_zero_returns_nothing(vault: &TestVault) {
+    fill(vault);
+    for order in ORDERS {
+        assert_eq!(page(vault, order, 0, None), (Vec::new(), None));
+    }
+}
+
+fn resolve(vault: &TestVault, prefix: &str, limit: usize) -> Resolution {
+    let prefix: DigestPrefix = prefix.parse().unwrap();
+    vault.snapshot().resolve(&prefix, limit).unwrap()
+}
+
+pub(super) fn prefixes_resolve_to_artifacts_captures_and_tombstones(vault: &TestVault) {
+    let document = TestDocument::new("a");
+    let capture = document.admit(note()).capture();
+    let (one, other) = (vault.add_note(&document), vault.add(document.admit(sheet())));
+    for digits in [6, 20, 64] {
+        let found = resolve(vault, &one.0.hex()[..digits], 10);
+        assert_eq!((found.artifacts, found.captures.len(), found.tombstones.len()), (vec![one], 0, 0));
+        // Both artifacts have these bytes.
+        let found = resolve(vault, &capture.0.hex()[..digits], 10);
+        let mut expected =
+            vec![CaptureTarget { capture, artifact: one }, CaptureTarget { capture, artifact: other }];
+        expected.sort_unstable();
+        assert_eq!((found.captures, found.artifacts.len(), found.tombstones.len()), (expected, 0, 0));
+    }
+    vault.remove(one);
+    let found = resolve(vault, &one.0.hex()[..12], 10);
+    assert!(found.artifacts.is_empty());
+    assert_eq!((found.tombstones[0].core, found.tombstones[0].digest), (one, one.0));
+    // The capture was removed with one artifact, and is stored with the other.
+    let found = resolve(vault, &capture.0.hex()[..12], 10);
+    assert_eq!((found.captures.len(), found.tombstones.len()), (1, 0));
+    vault.remove(other);
+    let found = resolve(vault, &capture.0.hex()[..12], 10);
+    assert!(found.captures.is_empty());
+    let removed: Vec<CoreHash> = found.tombstones.iter().map(|tombstone| tombstone.core).collect();
+    assert_eq!(removed, [other], "the latest removal counts");
+    assert_eq!(resolve(vault, &super::unknown().0.hex(), 10), Resolution::default());
+}
+
+pub(super) fn resolution_is_limited(vault: &TestVault) {
+    // Prefixes have at least six digits, which hashes of tests do not share: the limit is one of several captures.
+    let document = TestDocument::new("a");
+    let capture = document.admit(note()).capture();
+    vault.add_all(vec![document.admit(note()), document.admit(sheet())]);
+    let mut cores: Vec<CoreHash> = vec![core(note(), "a"), core(sheet(), "a")];
+    cores.sort_unstable();
+    let found = resolve(vault, &capture.0.hex(), 1);
+    assert_eq!(found.captures, [CaptureTarget { capture, artifact: cores[0] }]);
+    assert!(resolve(vault, &capture.0.hex(), 0).captures.is_empty());
+    assert!(resolve(vault, &cores[0].0.hex(), 0).artifacts.is_empty());
+}
+
+/// Returns the answers of a snapshot, as text.
+fn answers(snapshot: &dyn Snapshot) -> String {
+    let found = snapshot.find(&Filter::default(), Order::Core, &Page::all()).unwrap();
+    let cores: Vec<_> = found.items.iter().map(|hit| hit.artifact.core).collect();
+    format!(
+        "{found:?} {:?} {:?} {:?} {:?}",
+        snapshot.captures(&cores).unwrap(),
+        snapshot.annotations(&cores).unwrap(),
+        snapshot.journal(&JournalQuery::default(), 0, usize::MAX).unwrap(),
+        snapshot.tombstones(None, 0, usize::MAX).unwrap()
+    )
+}
+
+pub(super) fn snapshots_do_not_see_later_changes(vault: &TestVault) {
+    let document = TestDocument::new("a");
+    let core = vault.add_note(&document);
+    let snapshot = vault.snapshot();
+    let before = answers(&*snapshot);
+    let capture = snapshot.captures(&[core]).unwrap().remove(0).remove(0).capture;
+    let blob = snapshot.members(core, capture).unwrap().remove(0).blob;
+    vault.annotate(&Annotation::SetTag { core, name: "x" }).unwrap();
+    assert_eq!(answers(&*snapshot), before);
+    vault.add_at(TestDocument::new("b").admit(note()), second(1));
+    vault.add_at(document.clone().admit(note()), second(1));
+    assert_eq!(answers(&*snapshot), before);
+    vault.remove(core);
+    assert_eq!(answers(&*snapshot), before);
+    assert_eq!(snapshot.read(core, capture, blob).unwrap(), document.bytes());
+    let now = vault.snapshot();
+    assert_eq!((now.artifacts(&[core]).unwrap(), now.count(&Filter::default()).unwrap()), (vec![None], 1));
+}
+
+pub(super) fn transactions_see_their_own_changes(vault: &TestVault) {
+    let (a, b) = (vault.add_note(&TestDocument::new("a")), vault.add_note(&TestDocument::new("b")));
+    let outside = vault.snapshot();
+    let mut transaction = vault.transaction();
+    assert!(transaction.annotate(&Annotation::SetTag { core: a, name: "x" }).unwrap());
+    assert_eq!(transaction.snapshot().annotations(&[a]).unwrap()[0].tags.len(), 1);
+    transaction.prepare_removal(&[b]).unwrap();
+    transaction.remove(b, None).unwrap();
+    assert_eq!(transaction.snapshot().artifacts(&[b]).unwrap(), [None]);
+    assert_eq!(transaction.snapshot().journal_head().unwrap().seq, 4);
+    assert_eq!(vault.snapshot().journal_head().unwrap().seq, 2);
+    let head = transaction.commit().unwrap();
+    assert_eq!((head.seq, head), (4, vault.snapshot().journal_head().unwrap()));
+    assert!(outside.artifacts(&[b]).unwrap()[0].is_some());
+}
+
+pub(super) fn dropped_transactions_change_nothing(vault: &TestVault) {
+    let core = vault.add_note(&TestDocument::new("a"));
+    let before = answers(&*vault.snapshot());
+    let mut transaction = vault.transaction();
+    transaction.annotate(&Annotation::SetNote { core, text: Some("text") }).unwrap();
+    transaction.prepare_removal(&[core]).unwrap();
+    transaction.remove(core, None).unwrap();
+    drop(transaction);
+    assert_eq!(answers(&*vault.snapshot()), before);
+    // A part of a transaction that fails does not prevent the rest.
+    let mut transaction = vault.transaction();
+    transaction.annotate(&Annotation::Pin { core, note: None }).unwrap();
+    assert!(transaction.remove(core, None).is_err());
+    assert!(transaction.annotate(&Annotation::SetTag { core, name: "not valid" }).is_err());
+    transaction.commit().unwrap();
+    assert_eq!(vault.actions(), ["add", "pin"]);
+}
+
+pub(super) fn writers_wait_for_each_other(vault: &TestVault) {
+    let core = vault.add_note(&TestDocument::new("a"));
+    let mut transaction = vault.transaction();
+    transaction.annotate(&Annotation::SetTag { core, name: "x" }).unwrap();
+    // Without a timeout, a second writer gives up.
+    let prepared = vault.prepared(TestDocument::new("b").admit(note()));
+    let batch = [&prepared];
+    let options =
+        PutOptions { policy: RemovedPolicy::Refuse, at: start(), busy_timeout: Duration::from_millis(1) };
+    assert_eq!(vault.storage.put(&batch, &options).unwrap_err().kind(), ErrorKind::Busy);
+    // With one, it waits until the first has finished, whenever that is.
+    let options = PutOptions { busy_timeout: Duration::from_mins(1), ..options };
+    let (begin, start) = channel();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            begin.send(()).unwrap();
+            vault.storage.put(&batch, &options).unwrap()
+        });
+        start.recv().unwrap();
+        transaction.commit().unwrap();
+        assert_eq!(writer.join().unwrap().len(), 1);
+    });
+    assert_eq!(vault.actions(), ["add", "tag", "add"]);
 }

@@ -1,4 +1,4 @@
-//! Statistics.
+//! Statistics, capabilities and maintenance.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,10 @@ use super::kinds::{TestDocument, note, sheet};
 use super::{TestVault, second, start};
 use crate::artifact::{CREATED_AT, FINISHED_AT};
 use crate::digest::CoreHash;
-use crate::storage::TimeBasis;
-use crate::storage::interface::{Annotation, BlobCounts, Day, Extremes, KindTotals, Statistics};
+use crate::storage::interface::{
+    Annotation, BackupOptions, BlobCounts, Capability, Day, Extremes, KindTotals, Statistics, Storage,
+};
+use crate::storage::{BackupError, ErrorKind, ReclaimResult, Result, StorageError, TimeBasis};
 
 const ALL: [TimeBasis; 4] =
     [TimeBasis::FirstSeen, TimeBasis::LastSeen, TimeBasis::Created, TimeBasis::Finished];
@@ -151,4 +153,57 @@ pub(super) fn removed_artifacts_are_not_counted(vault: &TestVault) {
     let after = statistics(vault, TimeBasis::FirstSeen);
     assert!(after.journal_entries > before.journal_entries);
     assert_eq!(Statistics { journal_entries: before.journal_entries, ..after }, before);
+}
+
+/// The seconds of a day.
+const DAY: i64 = 86_400;
+
+/// Uses a capability, as far as that returns something without changing the vault.
+fn attempt(storage: &dyn Storage, capability: Capability, directory: &std::path::Path) -> Result<()> {
+    let maintenance = storage.maintenance();
+    match capability {
+        Capability::Sql => storage.sql().map(drop),
+        Capability::FullText => {
+            storage.full_text()?;
+            storage.snapshot()?.full_text()?.search_index().map(drop)
+        }
+        Capability::FileBackup => {
+            let backup = maintenance.backup(&directory.join("copy"), &BackupOptions::default(), &mut |_| {});
+            backup.map(drop).map_err(|error| match error {
+                BackupError::Store(error) => error,
+                other => StorageError::invalid(other.to_string()),
+            })
+        }
+        Capability::Check => maintenance.inspect().map(drop),
+        Capability::Repair => maintenance.repairs().map(drop),
+    }
+}
+
+pub(super) fn what_an_engine_cannot_do_is_unsupported(vault: &TestVault) {
+    vault.add_note(&TestDocument::new("a"));
+    let directory = tempfile::tempdir().unwrap();
+    for capability in Capability::ALL {
+        let expected = vault.storage.expect(capability).map_err(|error| error.to_string());
+        assert_eq!(expected.is_ok(), vault.storage.has(capability), "{capability}");
+        let outcome = attempt(&*vault.storage, capability, directory.path());
+        if let Err(error) = &outcome {
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{capability}: {error}");
+        }
+        assert_eq!(outcome.map_err(|error| error.to_string()), expected, "{capability}");
+    }
+}
+
+pub(super) fn nothing_is_left_to_reclaim_after_reclaiming(vault: &TestVault) {
+    let maintenance = vault.storage.maintenance();
+    let left = vault.add_note(&TestDocument::new("left"));
+    let removed = vault.add_note(&TestDocument::new("removed"));
+    vault.remove(removed);
+    // Object storage keeps what is removed for a day.
+    maintenance.reclaim(second(2 * DAY)).unwrap();
+    let reclaimable = maintenance.reclaimable().unwrap();
+    assert_eq!((reclaimable.blobs, reclaimable.dictionaries), (0, 0));
+    assert!(!reclaimable.has_removals);
+    assert_eq!(maintenance.reclaim(second(2 * DAY + 1)).unwrap(), ReclaimResult::default());
+    assert!(maintenance.erase().remnants.iter().all(|remnant| !remnant.is_reclaimable()));
+    assert!(vault.record(left).is_some());
 }

@@ -1,26 +1,25 @@
 //! The traits that an engine implements, and their types.
 
-mod capabilities;
 mod maintenance;
-mod neighbors;
 mod query;
 mod records;
 mod search;
 mod single;
 mod snapshot;
-mod sorting;
 mod sql;
-mod statistics;
 
-pub use capabilities::Capability;
 pub use maintenance::{
-    Backup, BackupError, BackupOptions, BackupProgress, Erasure, LogDamage, LogDefect, Maintenance,
-    ReclaimResult, ReclaimableSpace, Remnant,
+    ArtifactSize, ArtifactTime, Backup, BackupError, BackupOptions, BackupProgress, BlobCounts, Day,
+    EngineStatistics, Erasure, Extremes, KindTotals, LogDamage, LogDefect, Maintenance, ReclaimResult,
+    ReclaimableSpace, Remnant, Statistics,
 };
-pub use neighbors::{DigestPair, Neighborhood, Neighbors, NeighborsQuery, Sharers, SharersQuery};
 pub use query::{
     Condition, Cursor, Direction, Filter, Hit, HitPage, Match, Order, Page, TimePeriod, ValueCount,
     ValueCounts, matches_pattern,
+};
+pub(in crate::storage) use query::{
+    count_targets, page_of_unresolved, sort_mentions, sort_mentions_by_artifact, sort_references,
+    sort_unresolved,
 };
 pub use records::{
     Annotations, ArtifactRecord, AttributeRecord, CaptureRecord, CaptureTarget, Containment, FileRecord,
@@ -28,7 +27,6 @@ pub use records::{
     NameUse, Names, Note, Pin, ReferenceEdge, Resolution, RoleCount, SharedFile, StoredMember, Tag,
     UnresolvedReference, UnresolvedTarget,
 };
-
 pub use search::{
     CapturePassages, FoundPassage, FullText, FullTextSnapshot, IndexComparison, PassageGrouping,
     SearchDifferences, SearchIndex, SearchableCapture, Term, Terms,
@@ -37,22 +35,16 @@ pub use single::{created_at, declared_time};
 #[cfg(test)]
 pub(in crate::storage) use snapshot::composed;
 pub use snapshot::{
-    ArtifactQueries, CaptureQueries, FindQueries, JournalQueries, MentionQueries, NameQueries, PairQueries,
-    ReferenceQueries, Snapshot,
-};
-pub(in crate::storage) use sorting::{
-    count_targets, page_of_unresolved, sort_mentions, sort_mentions_by_artifact, sort_references,
-    sort_unresolved,
+    ArtifactQueries, CaptureQueries, DigestPair, FindQueries, JournalQueries, MentionQueries, NameQueries,
+    Neighborhood, Neighbors, NeighborsQuery, PairQueries, ReferenceQueries, Sharers, SharersQuery, Snapshot,
 };
 pub use sql::{
     ComputedView, KindView, RowGenerator, RowProgress, SaveSummary, SavedTable, SqlError, SqlQueries,
     SqlReader, SqlRows, SqlStatement, SqlView,
 };
-pub use statistics::{
-    ArtifactSize, ArtifactTime, BlobCounts, Day, EngineStatistics, Extremes, KindTotals, Statistics,
-};
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -324,4 +316,36 @@ pub struct AppendedEntry<'e> {
     pub entry: &'e RecordedEntry,
     /// The artifact whose capture it adds, unless that was removed later. What is embedded in it has entries of its own.
     pub content: Option<&'e Prepared>,
+}
+
+/// Something that not every engine can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capability {
+    /// SQL queries of the documented views.
+    Sql,
+    /// Copying the vault to a file.
+    FileBackup,
+    /// A full-text index.
+    FullText,
+    /// A check that does not trust the content.
+    Check,
+    /// Repairs of what a check finds, and rebuilding the indexes.
+    Repair,
+}
+
+impl Capability {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Sql, Self::FileBackup, Self::FullText, Self::Check, Self::Repair];
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sql => "SQL queries",
+            Self::FileBackup => "backups of files",
+            Self::FullText => "full-text search",
+            Self::Check => "checks of stored data",
+            Self::Repair => "repairs",
+        })
+    }
 }

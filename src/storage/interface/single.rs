@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use super::sorting::count_targets;
+use super::query::count_targets;
 use super::{
     Annotations, ArtifactRecord, AttributeRecord, CaptureRecord, CaptureTarget, Condition, Containment,
     Filter, ManualLink, MentionRecord, NameUse, Names, Order, Page, RoleCount, Snapshot, StoredMember, Tag,

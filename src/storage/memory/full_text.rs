@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::engine::MemoryStorage;
+use super::MemoryStorage;
 use super::snapshot::MemorySnapshot;
 use super::state::{IndexedTexts, MemoryArtifact, MemoryCapture, MemoryState};
 use crate::artifact::Field;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::Result;
-use crate::storage::full_text::{FullTextQuery, PhraseOccurrence, words};
+use crate::storage::full_text::{self, FullTextQuery, PhraseOccurrence};
 use crate::storage::interface::{
     CapturePassages, FoundPassage, FullText, FullTextSnapshot, IndexComparison, PassageGrouping,
     SearchDifferences, SearchIndex, SearchableCapture, Terms,
@@ -203,7 +203,7 @@ impl<'s> SearchableTexts<'s> {
             let Some(artifact) = state.artifact(capture.core) else { continue };
             for (number, passage) in capture.passages.iter().enumerate() {
                 let Some((field, text)) = passage else { continue };
-                let words = words(text).map(|word| word.form).collect();
+                let words = full_text::words(text).map(|word| word.form).collect();
                 let place = (capture.id, number);
                 texts.push(SearchableText { artifact, capture: capture.hash, place, field: *field, words });
             }

@@ -4,10 +4,266 @@
 //! Every answer is derived from the content alone. A snapshot shares the content with the engine; a change is made to a
 //! copy, which replaces the content when it is committed.
 
-mod engine;
 mod full_text;
-mod rows;
 mod snapshot;
 mod state;
 
-pub use engine::MemoryStorage;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use super::catalog::apply;
+use super::interface::{
+    Adoption, AppendedEntry, Capability, Erasure, FullText, Maintenance, Preparer, PutOptions, ReclaimResult,
+    ReclaimableSpace, Snapshot, Storage, Transaction,
+};
+use super::journal::JournalWriter;
+use super::memory::snapshot::MemorySnapshot;
+use super::memory::state::{MemoryJournalEntry, MemoryState};
+use super::{
+    Actor, BUSY_TIMEOUT, ErrorKind, Head, Prepared, PutResult, Result, StorageError, change, recorded,
+};
+use crate::artifact::Admitted;
+use crate::digest::CoreHash;
+
+impl Storage for MemoryStorage {
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>> {
+        Ok(Box::new(self.view()))
+    }
+
+    fn transaction(&self, at: DateTime<Utc>, busy_timeout: Duration) -> Result<Box<dyn Transaction + '_>> {
+        Ok(Box::new(MemoryTransaction::begin(self, at, busy_timeout)?))
+    }
+
+    fn preparer(&self) -> Result<Box<dyn Preparer>> {
+        Ok(Box::new(MemoryPreparer))
+    }
+
+    fn put(&self, batch: &[&Prepared], options: &PutOptions) -> Result<Vec<PutResult>> {
+        if batch.iter().any(|prepared| prepared.private::<MemoryPreparation>().is_none()) {
+            return Err(StorageError::invalid("the artifacts were prepared for another storage engine"));
+        }
+        change::put(self, batch, options)
+    }
+
+    fn set_actor(&mut self, actor: Actor) {
+        self.actor = Some(actor);
+    }
+
+    fn adoption(&self) -> &dyn Adoption {
+        self
+    }
+
+    fn maintenance(&self) -> &dyn Maintenance {
+        self
+    }
+
+    fn full_text(&self) -> Result<&dyn FullText> {
+        Ok(self)
+    }
+
+    fn has(&self, capability: Capability) -> bool {
+        capability == Capability::FullText
+    }
+}
+
+/// A preparer that has nothing to do.
+struct MemoryPreparer;
+
+impl Preparer for MemoryPreparer {
+    fn prepare(&self, admitted: Admitted) -> Prepared {
+        Prepared::new(admitted, &|_, _| MemoryPreparation)
+    }
+}
+
+/// The mark of artifacts that were prepared for this engine.
+struct MemoryPreparation;
+
+impl Maintenance for MemoryStorage {
+    fn reclaimable(&self) -> Result<ReclaimableSpace> {
+        Ok(ReclaimableSpace::default())
+    }
+
+    fn reclaim(&self, _: DateTime<Utc>) -> Result<ReclaimResult> {
+        Ok(ReclaimResult::default())
+    }
+
+    fn erase(&self) -> Erasure {
+        Erasure::default()
+    }
+}
+
+impl Adoption for MemoryStorage {
+    fn is_incomplete(&self) -> Result<bool> {
+        Ok(self.view().0.is_incomplete)
+    }
+
+    fn begin(&self) -> Result<Head> {
+        self.change(|state| {
+            let is_empty = state.journal.is_empty() && state.artifacts.is_empty();
+            if !(state.is_incomplete || is_empty) {
+                return Err(recorded::not_empty());
+            }
+            state.is_incomplete = true;
+            Ok(state.head())
+        })
+    }
+
+    fn adopt(&self, entries: &[AppendedEntry<'_>]) -> Result<Head> {
+        self.change(|state| {
+            if !state.is_incomplete {
+                return Err(recorded::not_begun());
+            }
+            let head = recorded::check(state.head(), entries)?;
+            state.append(entries);
+            Ok(head)
+        })
+    }
+
+    fn finish(&self, head: Head) -> Result<()> {
+        self.change(|state| {
+            if !state.is_incomplete || state.head() != head {
+                return Err(recorded::not_begun());
+            }
+            state.is_incomplete = false;
+            Ok(())
+        })
+    }
+}
+
+impl MemoryStorage {
+    /// Changes the content, unless `work` fails.
+    fn change<T>(&self, work: impl FnOnce(&mut MemoryState) -> Result<T>) -> Result<T> {
+        let _turn = self.writer.take(BUSY_TIMEOUT)?;
+        let mut view = self.view();
+        let outcome = work(Arc::make_mut(&mut view.0))?;
+        self.replace(view);
+        Ok(outcome)
+    }
+}
+
+/// A vault in memory.
+#[derive(Default)]
+pub struct MemoryStorage {
+    /// The committed content.
+    content: RwLock<MemorySnapshot>,
+    pub(super) writer: WriterLock,
+    pub(super) actor: Option<Actor>,
+}
+
+impl MemoryStorage {
+    /// Creates an empty vault.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn view(&self) -> MemorySnapshot {
+        self.content.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn replace(&self, view: MemorySnapshot) {
+        *self.content.write().unwrap_or_else(PoisonError::into_inner) = view;
+    }
+}
+
+/// A lock that one writer holds at a time.
+#[derive(Default)]
+pub(super) struct WriterLock {
+    is_held: Mutex<bool>,
+    released: Condvar,
+}
+
+/// The right to write, until it is dropped.
+pub(super) struct WriterTurn<'l>(&'l WriterLock);
+
+impl WriterLock {
+    fn is_held(&self) -> MutexGuard<'_, bool> {
+        self.is_held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until no other writer holds the lock, no longer than `busy_timeout`.
+    pub(super) fn take(&self, busy_timeout: Duration) -> Result<WriterTurn<'_>> {
+        let waited = self.released.wait_timeout_while(self.is_held(), busy_timeout, |is_held| *is_held);
+        let (mut is_held, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if *is_held {
+            return Err(StorageError::new(
+                ErrorKind::Busy,
+                "the vault in memory is in use by another writer",
+            ));
+        }
+        *is_held = true;
+        Ok(WriterTurn(self))
+    }
+}
+
+impl Drop for WriterTurn<'_> {
+    fn drop(&mut self) {
+        *self.0.is_held() = false;
+        self.0.released.notify_one();
+    }
+}
+
+/// A change, made to a copy of the content.
+pub(super) struct MemoryTransaction<'s> {
+    storage: &'s MemoryStorage,
+    _turn: WriterTurn<'s>,
+    view: MemorySnapshot,
+    journal: JournalWriter,
+}
+
+impl<'s> MemoryTransaction<'s> {
+    /// Begins a change after waiting for other writers, no longer than `busy_timeout`.
+    pub(super) fn begin(
+        storage: &'s MemoryStorage,
+        at: DateTime<Utc>,
+        busy_timeout: Duration,
+    ) -> Result<Self> {
+        let turn = storage.writer.take(busy_timeout)?;
+        let view = storage.view();
+        if view.0.is_incomplete {
+            return Err(recorded::incomplete("the vault in memory"));
+        }
+        let last = view.0.journal.last().map(|last| last.record.at);
+        let journal = JournalWriter::new(view.0.head(), last, storage.actor.as_ref(), at);
+        Ok(Self { storage, _turn: turn, view, journal })
+    }
+}
+
+impl MemoryState {
+    /// Appends entries to the journal, and executes what follows from them.
+    pub(super) fn append(&mut self, entries: &[AppendedEntry<'_>]) {
+        for AppendedEntry { entry, content } in entries {
+            self.execute(apply(entry, *content));
+            let record = entry.record.clone();
+            self.journal.push(Arc::new(MemoryJournalEntry { record, action: entry.action.clone() }));
+        }
+    }
+}
+
+impl Transaction for MemoryTransaction<'_> {
+    fn snapshot(&self) -> &dyn Snapshot {
+        &self.view
+    }
+
+    fn prepare_removal(&mut self, _of: &[CoreHash]) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn journal(&mut self) -> &mut JournalWriter {
+        &mut self.journal
+    }
+
+    fn append(&mut self, entries: &[AppendedEntry<'_>]) -> Result<Vec<bool>> {
+        Arc::make_mut(&mut self.view.0).append(entries);
+        // Each capture has a copy of its own.
+        Ok(vec![false; entries.len()])
+    }
+
+    fn commit(self: Box<Self>) -> Result<Head> {
+        let head = self.view.0.head();
+        self.storage.replace(self.view);
+        Ok(head)
+    }
+}

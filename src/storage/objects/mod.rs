@@ -4,7 +4,6 @@
 //! the collection of orphans relies on listing. This module knows keys and bytes; what an object contains is in the
 //! catalog of the engine that uses it.
 
-mod address;
 mod cache;
 mod client;
 mod marker;
@@ -14,8 +13,8 @@ mod store;
 mod unfinished;
 mod uploads;
 
-pub(in crate::storage) use address::ObjectAddress;
 pub(in crate::storage) use cache::Cache;
+pub(in crate::storage) use client::ObjectAddress;
 pub(in crate::storage) use marker::{claim, claimed};
 pub(in crate::storage) use name::ObjectName;
 pub(in crate::storage) use probe::expect_exclusive;

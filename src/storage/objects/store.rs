@@ -15,9 +15,7 @@ use object_store::{
 };
 use tokio::runtime::Runtime;
 
-use super::address::ObjectAddress;
-use super::client::{connect, invalid_settings};
-use super::client::{failure, is_transient};
+use super::client::{ObjectAddress, connect, failure, invalid_settings, is_transient};
 use super::name::{BLOBS, ObjectName, PROBES};
 use super::uploads::{MultipartUploadClient, Upload};
 use crate::storage::{ErrorKind, Result, StorageError};

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::blob_store::{BlobCatalogEntry, BlobReadResult, ObjectRange};
-use super::columns::object_name;
 use super::encoding::decoded;
 use super::error::PostgresResult;
+use super::parameters::object_name;
 use super::session::DatabaseTransaction;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::PayloadDefect;

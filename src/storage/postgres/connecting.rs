@@ -1,10 +1,11 @@
-//! Opening of connections: one host after the other, each for a limited time.
+//! Opening of connections, encrypted ones too: one host after the other, each for a limited time.
 //!
 //! The driver limits the time in which the network connects, not the time in which the server answers. A server or a pooler
 //! that accepts connections and never answers would be waited for without end, and the next host never be tried.
 
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,13 +14,16 @@ use postgres::config::LoadBalanceHosts;
 use postgres::{Client, Error};
 use r2d2::ManageConnection;
 use r2d2_postgres::PostgresConnectionManager;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::address::PostgresAddress;
+use super::address::{CertificateVerification, PostgresAddress};
 use super::statements::Connection;
-use super::tls;
-use crate::storage::Result;
 use crate::storage::waiting::Wait;
+use crate::storage::{ErrorKind, Result, StorageError};
 
 /// How long a host may take to answer, in time-outs of the network: its name can have several addresses.
 const ANSWER_TIMEOUTS: u32 = 3;
@@ -58,7 +62,7 @@ impl ServerConnectionManager {
         address: &PostgresAddress,
         failure: LastFailure,
     ) -> Result<std::result::Result<Self, ConnectionFailure>> {
-        let connector = tls::connector(&address.verification)?;
+        let connector = connector(&address.verification)?;
         let host = |config| Arc::new(PostgresConnectionManager::new(config, connector.clone()));
         let timeout = address.config.get_connect_timeout().copied().unwrap_or_default();
         let manager = Self {
@@ -145,5 +149,85 @@ impl ManageConnection for ServerConnectionManager {
 
     fn has_broken(&self, connection: &mut Connection) -> bool {
         connection.is_closed()
+    }
+}
+
+/// Returns what makes connections encrypted.
+///
+/// # Errors
+/// Returns an error of the kind `Invalid` if there are no certificates of authorities to verify the server's with.
+pub(super) fn connector(verification: &CertificateVerification) -> Result<MakeRustlsConnect> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
+    let builder = builder.with_safe_default_protocol_versions().map_err(|error| invalid(&error))?;
+    let config = match verification {
+        // Who can answer in the server's place can also refuse encryption, which is only preferred here.
+        CertificateVerification::None => {
+            let verifier = Arc::new(AnyCertificate(provider));
+            builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
+        }
+        CertificateVerification::Full(file) => {
+            builder.with_root_certificates(roots(file.as_deref())?).with_no_client_auth()
+        }
+    };
+    Ok(MakeRustlsConnect::new(config))
+}
+
+/// Returns the certificates of the authorities in a file, or of those that the system trusts.
+fn roots(file: Option<&Path>) -> Result<RootCertStore> {
+    let found = match file {
+        Some(file) => rustls_native_certs::load_certs_from_paths(Some(file), None),
+        None => rustls_native_certs::load_native_certs(),
+    };
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(found.certs);
+    match (roots.is_empty(), found.errors.first()) {
+        (false, _) => Ok(roots),
+        (true, Some(error)) => Err(invalid(error)),
+        (true, None) => Err(invalid(&"there are no certificates of authorities")),
+    }
+}
+
+fn invalid(reason: &dyn std::fmt::Display) -> StorageError {
+    let message = format!("the certificate of the server cannot be verified: {reason}");
+    StorageError::new(ErrorKind::Invalid, message)
+}
+
+/// Accepts every certificate of which the server has the key.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
     }
 }

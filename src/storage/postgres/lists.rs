@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::columns;
 use super::error::{PostgresError, PostgresResult};
+use super::parameters;
 use crate::artifact::ArtifactLocation;
 use crate::digest::Digest;
 use crate::storage::varint;
@@ -64,7 +64,7 @@ fn encode(group: i64, mentions: &BTreeSet<ListedMention>) -> StoredList {
 
 /// Decodes a list.
 pub(super) fn decode(digests: &[u8], entries: &[u8]) -> PostgresResult<Vec<ListedMention>> {
-    let digests = columns::digests(digests)?;
+    let digests = parameters::digests(digests)?;
     let mut rest = entries;
     let mut decoded = Vec::new();
     while !rest.is_empty() {
@@ -117,7 +117,7 @@ mod tests {
             let list = encode(1, &entries.iter().cloned().collect());
             entries.sort_unstable();
             entries.dedup();
-            let digests = columns::digests(&list.digests).unwrap();
+            let digests = parameters::digests(&list.digests).unwrap();
             prop_assert!(digests.is_sorted_by(|one, other| one < other));
             prop_assert_eq!(decode(&list.digests, &list.entries).unwrap(), entries);
             if !list.entries.is_empty() {

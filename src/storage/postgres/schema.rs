@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use postgres::error::{DbError, SqlState};
 use postgres::types::Type;
 
-use super::columns::value;
 use super::error::{PostgresError, PostgresResult};
+use super::parameters::value;
 use super::pool::PostgresServer;
 use crate::storage::{BUSY_TIMEOUT, CreationPolicy, ErrorKind, Result, StorageError};
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::table::{LABEL, LINK, NOTE, PIN, SqlTable, TAG};
+use super::value::{LABEL, LINK, NOTE, PIN, SqlTable, TAG};
 use super::{SqlResult, SqlSession, SqlValue, artifact_numbers, in_order, read_rows, read_rows_of};
 use crate::digest::CoreHash;
 use crate::storage::catalog::{Row, RowKey};

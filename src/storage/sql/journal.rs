@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::table::TOMBSTONE as TABLE;
+use super::value::TOMBSTONE as TABLE;
 use super::{DamagedValue, SqlParameter, SqlResult, SqlRow, SqlSession, SqlSnapshot, read_rows};
 use crate::digest::{CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::{JournalQueries, JournalRecord};

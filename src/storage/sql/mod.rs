@@ -9,13 +9,11 @@ mod dialect;
 mod find;
 mod inspection;
 mod journal;
-mod names;
 mod reindex;
 mod repair;
 mod restored;
 mod statistics;
 mod stored;
-mod table;
 mod value;
 
 use std::collections::HashMap;
@@ -27,6 +25,8 @@ pub(in crate::storage) use annotations::{AnnotationChanges, annotations};
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use artifacts::artifacts;
 pub(in crate::storage) use artifacts::attributes_named;
+#[cfg(feature = "postgres")]
+pub(in crate::storage) use artifacts::{has_namesake_condition, is_original};
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use captures::captures_with;
 pub(in crate::storage) use captures::{capture_hashes, captured_as, captures, captures_between, warnings};
@@ -43,17 +43,15 @@ pub(in crate::storage) use inspection::{
     wrong_creation_times,
 };
 pub(in crate::storage) use journal::{TOMBSTONE, put_tombstones, readmit, tombstone, tombstones_with};
-#[cfg(feature = "postgres")]
-pub(in crate::storage) use names::{has_namesake_condition, is_original};
 pub(in crate::storage) use reindex::{finish_reindex, reindex};
 pub(in crate::storage) use repair::{SqlRepairs, rebuild, repair, replay};
 pub(in crate::storage) use stored::{
     DerivedTable, captured, captured_rows, derived_row, derived_rows, differently_derived, journaled_row,
     journaled_rows, seal,
 };
-pub(in crate::storage) use table::{SqlTable, SqlType};
 pub(in crate::storage) use value::{
-    ARTIFACT, DamagedValue, SqlParameter, SqlRow, SqlValue, StatementParameters, ceil_millis,
+    ARTIFACT, DamagedValue, SqlParameter, SqlRow, SqlTable, SqlType, SqlValue, StatementParameters,
+    ceil_millis,
 };
 
 /// A result of a statement.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::stored::seal;
-use super::table::SqlType::{Bytes, Integer, Text};
+use super::value::SqlType::{Bytes, Integer, Text};
 use super::{AnnotationChanges, Dialect, SqlSession, SqlTable, SqlValue, put_tombstones};
 use crate::artifact::Kind;
 use crate::digest::{CoreHash, Digest};

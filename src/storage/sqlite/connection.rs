@@ -15,7 +15,7 @@ use rusqlite::{Connection, Error, ErrorCode, OpenFlags, ffi};
 
 use super::{Result, StorageError};
 use crate::files;
-use crate::files::open_vaults::files_of;
+use crate::files::files_of;
 use crate::storage::interface::matches_pattern;
 
 /// The time that a writer waits for another one to finish.

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashSet, HashSetExt};
 use rusqlite::{Connection, OptionalExtension};
 
-use super::content::PayloadContent;
+use super::compress::PayloadContent;
 use super::delta_bases::{DeltaBase, MIN_SIZE, is_worth, probes};
 use super::dictionaries::DecompressionDictionaryCache;
 use super::encodings::Encoding;
-use super::ids::blob_id;
 use super::mention_index::{self, MentionIndexReader};
 use super::payload::{PayloadDelta, PayloadReader};
+use super::rows::blob_id;
 use crate::digest::{BlobHash, Digest};
 
 /// Maximum size of a document in bytes for delta encoding: both documents have to be in memory.

@@ -10,11 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use foldhash::{HashMap, HashSet};
 
-use super::compress;
-use super::content::{PayloadContent, as_bytes};
+use super::compress::{PayloadContent, as_bytes};
 use super::digest_stripping::StrippedText;
 use super::encodings::Encoding;
-use super::mention_index;
+use super::{compress, mention_index};
 use crate::digest::{BlobHash, Digest};
 
 /// Minimum size of a document in bytes for delta encoding.

@@ -3,7 +3,6 @@
 
 mod edges;
 mod mentions;
-mod versions;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
@@ -14,12 +13,11 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 use super::dictionaries::DecompressionDictionaryCache;
-use super::ids::artifact_id;
-use super::lists::{MentionListReader, MentionRow};
 use super::mention_index::MentionIndexReader;
+use super::mentions::{MentionListReader, MentionRow};
 use super::payload::PayloadReader;
 use super::pool::SqlitePooledConnection;
-use super::rows::ArtifactId;
+use super::rows::{ArtifactId, artifact_id};
 use super::{Result, StorageError, write_lock};
 use crate::digest::CoreHash;
 use crate::storage::ArtifactRecord;

@@ -9,15 +9,12 @@ use rusqlite::{Connection, OptionalExtension};
 use super::compress::Dictionary;
 use super::connection::BUSY_TIMEOUT;
 use super::dictionaries::{self, IS_STALE};
-use super::dictionary_training;
-use super::edit::WriteTransaction;
 use super::error::out_of_order;
 use super::read::SqliteSnapshot;
 use super::recode::DictionaryWithId;
 use super::remove::IS_ORPHAN;
-use super::search;
-use super::write_lock;
-use super::{Result, StorageError, Store};
+use super::store::WriteTransaction;
+use super::{Result, StorageError, Store, dictionary_training, search, write_lock};
 use crate::storage::entry::Entry;
 use crate::storage::interface::{Erasure, JournalQueries as _, ReclaimResult, ReclaimableSpace, Remnant};
 

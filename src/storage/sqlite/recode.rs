@@ -3,8 +3,8 @@
 
 use rusqlite::OptionalExtension;
 
+use super::compress::PayloadContent;
 use super::compress::{self, Dictionary};
-use super::content::PayloadContent;
 use super::error::{PayloadDefect, ReadFailure};
 use super::payload::{self, PayloadDelta, PayloadReader, PrefixLengths, StoredPayload};
 use crate::digest::Digest;

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use rusqlite::OptionalExtension;
 
 use super::Result;
-use super::edit::{BaseReplacements, WriteTransaction};
 use super::error::ReadFailure;
-use super::ids::artifact_id;
+use super::rows::artifact_id;
+use super::store::{BaseReplacements, WriteTransaction};
 use crate::digest::CoreHash;
 
 /// Maximum number of payloads that one transaction re-encodes.

@@ -2,13 +2,12 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::Result;
-use super::edit::{RemovalRemains, WriteTransaction};
 use super::error::{ReadFailure, StorageError};
-use super::lists::MentionListReader;
 use super::mention_index::{self, MentionIndexReader};
-use super::search;
+use super::mentions::MentionListReader;
+use super::store::{RemovalRemains, WriteTransaction};
 use super::unresolved::ReferenceReader;
+use super::{Result, search};
 use crate::digest::CoreHash;
 
 /// The SQL condition that the blob `b` is unreferenced.

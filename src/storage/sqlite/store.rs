@@ -1,26 +1,28 @@
-//! A vault file: opening it, and what all access to it goes through.
+//! A vault file: opening it, what all access to it goes through, and changes to existing content, in one transaction with
+//! the queries that they depend on.
 
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use super::connection::{self, BUSY_TIMEOUT};
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, OptionalExtension};
+
+use super::connection::{self, BUSY_TIMEOUT, secure_delete};
 use super::dictionaries::DecompressionDictionaryCache;
-use super::edit::{BaseReplacements, WriteTransaction};
-use super::ids::beginning;
 use super::journal::SqliteJournalWriter;
 use super::payload::{PayloadReader, PayloadRow};
 use super::pool::{ConnectionPool, SqlitePooledConnection};
 use super::read::SqliteSnapshot;
-use super::{create, schema, wal};
+use super::rows::beginning;
+use super::{identity, mention_index, schema, wal};
 use crate::artifact::is_manifest;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
-use crate::files::open_vaults::Registration;
+use crate::files::Registration;
 use crate::storage::interface::LogDamage;
 use crate::storage::sql::seal;
-use crate::storage::{Actor, CreationPolicy, Result, StorageError};
-use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OptionalExtension};
+use crate::storage::{Actor, CreationPolicy, Head, Result, StorageError};
 
 /// A vault file.
 ///
@@ -51,7 +53,7 @@ impl Store {
     pub fn open(path: &Path, creation: CreationPolicy) -> Result<Self> {
         match (creation, std::fs::symlink_metadata(path)) {
             (CreationPolicy::New, Ok(file))
-                if !file.is_file() || file.len() > 0 && !create::is_unfinished(path) =>
+                if !file.is_file() || file.len() > 0 && !identity::is_unfinished(path) =>
             {
                 return Err(StorageError::exists(path));
             }
@@ -59,7 +61,7 @@ impl Store {
             // What is there may be what a process left that was killed while it created the vault.
             (CreationPolicy::Never | CreationPolicy::WhenNeeded, _) => {}
             (CreationPolicy::New | CreationPolicy::IfMissing | CreationPolicy::ForCopy, _) => {
-                create::create(path)?;
+                identity::create(path)?;
             }
         }
         let (registration, log_damage) = Self::inspect_files(path)?;
@@ -76,7 +78,7 @@ impl Store {
 
     pub(super) fn create_now(&self) -> Result<()> {
         if !self.is_created() {
-            create::create(&self.path)?;
+            identity::create(&self.path)?;
             let (registration, _) = Self::inspect_files(&self.path)?;
             schema::prepare(&mut *self.pool.lease()?, &self.path, CreationPolicy::IfMissing)?;
             self.created.get_or_init(|| registration);
@@ -203,4 +205,81 @@ fn document(
         }
         _ => None,
     })
+}
+
+/// The new delta bases, by the bases that they replace.
+#[derive(Debug, Default)]
+pub(crate) struct BaseReplacements(pub(super) HashMap<i64, i64>);
+
+/// The remains of removed rows, until the end of the transaction.
+#[derive(Default)]
+pub(super) struct RemovalRemains {
+    /// Blobs that may have become unreferenced.
+    pub(super) orphans: BTreeSet<i64>,
+    /// Entries of removed captures that are still in the mention index, where they do no harm.
+    pub(super) unlisted: Vec<mention_index::MentionIndexEntry>,
+}
+
+impl RemovalRemains {
+    pub(super) fn add(&mut self, others: Self) {
+        self.orphans.extend(others.orphans);
+        self.unlisted.extend(others.unlisted);
+    }
+}
+
+/// A write transaction. There is no other writer while it exists; readers see the previous state. Nothing is changed
+/// before [`WriteTransaction::commit`], and nothing at all if that is not called.
+pub(crate) struct WriteTransaction<'s> {
+    pub(super) snapshot: SqliteSnapshot<'s>,
+    pub(super) journal: SqliteJournalWriter,
+    pub(super) remains: RemovalRemains,
+    /// The payloads that were re-encoded to prepare removals.
+    pub(super) heirs: &'s Mutex<BaseReplacements>,
+    /// Whether artifacts were removed.
+    pub(super) removes: bool,
+}
+
+impl<'s> WriteTransaction<'s> {
+    /// Begins a change. `open` returns the writer of its entries.
+    pub(super) fn begin(
+        snapshot: SqliteSnapshot<'s>,
+        heirs: &'s Mutex<BaseReplacements>,
+        open: impl FnOnce(&Connection) -> rusqlite::Result<SqliteJournalWriter>,
+    ) -> Result<Self> {
+        let journal = open(snapshot.connection()).map_err(|error| snapshot.failed(error))?;
+        Ok(Self { snapshot, journal, remains: RemovalRemains::default(), heirs, removes: false })
+    }
+
+    /// Overwrites content that is deleted from now on. Additions are faster without it.
+    pub(super) fn overwrite_deleted(&self) -> Result<()> {
+        secure_delete(self.connection(), true).map_err(|error| self.snapshot.failed(error))
+    }
+
+    /// Commits the changes. When this returns, they are on disk. Returns the last journal entry.
+    ///
+    /// # Errors
+    /// Returns an error if the changes cannot be written; then nothing was changed.
+    pub(crate) fn commit(mut self) -> Result<Head> {
+        // Removes all entries together, because removed captures have many digests in common.
+        let unlisted = std::mem::take(&mut self.remains.unlisted);
+        mention_index::remove(self.connection(), unlisted).map_err(|error| self.snapshot.failed(error))?;
+        self.sweep()?;
+        let commit = || self.connection().prepare_cached("COMMIT")?.execute([]);
+        commit().map_err(|error| self.snapshot.failed(error))?;
+        if self.removes {
+            *self.heirs.lock().unwrap_or_else(PoisonError::into_inner) = BaseReplacements::default();
+        }
+        Ok(self.journal.head())
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        self.snapshot.connection()
+    }
+}
+
+impl Drop for WriteTransaction<'_> {
+    fn drop(&mut self) {
+        // Additions are faster without it. If this fails, they are slower.
+        let _ = secure_delete(self.connection(), false);
+    }
 }

@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 
 use rusqlite::Connection;
 
-use super::ids::artifact_id;
-use super::lists::{MentionListReader, MentionRow};
+use super::mentions::{MentionListReader, MentionRow};
+use super::rows::artifact_id;
 use super::shared_statements::StatementProvider;
 use crate::digest::{CoreHash, Digest};
 

@@ -6,7 +6,7 @@ mod dry_run;
 mod examination;
 mod report;
 
-use super::handle::Vault;
+use super::Vault;
 use crate::artifact::Admitted;
 use crate::clock;
 use crate::intake::pipeline::PipelineEvent;

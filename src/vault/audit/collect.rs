@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::judge::ObservedValue;
-use super::payloads::PayloadValidator;
 use super::pools::{EffectGroup, EvidencePools, Owner, RetryChecks, Scope};
 use super::refs::{Refs, is_reading};
+use super::schema::PayloadValidator;
 use super::sources::{EvidenceLocations, EvidenceMatch, at_pointer};
 use super::targets::{CallTargets, Targets};
 use crate::artifact::{RunCall, RunCallResult, RunEvent};

@@ -7,7 +7,6 @@
 mod collect;
 mod decimal;
 mod judge;
-mod payloads;
 mod pools;
 mod refs;
 mod request;
@@ -31,8 +30,8 @@ use crate::storage::{ArtifactRecord, CaptureTarget, Direction, Snapshot, Storage
 use crate::validation::Findings;
 
 use collect::EvidenceCollector;
-use payloads::PayloadValidator;
 use refs::{CONTENTS, EFFECTS};
+use schema::PayloadValidator;
 
 pub use crate::formats::{
     Bounds, ContractTerms, Effect, Evidence, IoRef, KeyPath, ParsedMember, RangeBound, SchemaSource,
@@ -57,7 +56,7 @@ pub fn audit<E>(
     held: &mut dyn FnMut(Digest) -> Result<Option<ResolvedContent>, E>,
 ) -> Result<Audit, AuditError<E>> {
     let mut schemas = HashMap::new();
-    for digest in payloads::schema_digests(terms) {
+    for digest in schema::schema_digests(terms) {
         if let Some(bytes) = held(digest).map_err(AuditError::Vault)? {
             schemas.insert(digest, bytes);
         }

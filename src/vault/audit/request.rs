@@ -11,8 +11,8 @@ use crate::storage::{ArtifactRecord, Snapshot, StorageError, created_at};
 use crate::validation::Violation;
 use crate::vault::api::JsonValue;
 use crate::vault::details::run_id;
-use crate::vault::handle::{Vault, limit_of};
 use crate::vault::resolve::LookupError;
+use crate::vault::{Vault, limit_of};
 
 /// A request for an audit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

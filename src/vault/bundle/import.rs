@@ -12,7 +12,7 @@ use super::read::Bundle;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::{ExamineOptions, SourceError};
 use crate::storage::{Result, Snapshot, SourcePath, Storage};
-use crate::vault::handle::Vault;
+use crate::vault::Vault;
 use crate::vault::merging::{MergeOutcome, MergedAnnotation};
 use crate::vault::{
     add::{

@@ -21,8 +21,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::Vault;
 use super::api::PathName;
-use super::handle::Vault;
 use crate::storage::{Actor, Filter, StorageError};
 
 /// A request to copy everything in a vault into another one.

@@ -11,8 +11,8 @@ use crate::storage::{
     Prepared, RecordedEntry, Snapshot, StoredMember,
 };
 use crate::validation::{Report, RuleInfo, Severity, Violation};
+use crate::vault::Vault;
 use crate::vault::fsck::admit_stored;
-use crate::vault::handle::Vault;
 
 /// Entries or bytes that are adopted in one transaction.
 const BATCH_ENTRIES: usize = 1_000;

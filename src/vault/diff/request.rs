@@ -11,9 +11,8 @@ use crate::formats;
 use crate::json::pointer::PointerPattern;
 use crate::json::reader::Limits;
 use crate::storage::{ErrorKind, Snapshot, StorageError, StoredMember};
-use crate::vault::handle::Vault;
-use crate::vault::query;
 use crate::vault::resolve::LookupError;
+use crate::vault::{Vault, query};
 
 /// An artifact with its files, stored or not, and the further parts of the run of which it is the first.
 #[derive(Debug)]

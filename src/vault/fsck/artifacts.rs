@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::options::{Depth, FsckOptions};
 use super::reader::{ArtifactTrailer, FsckItem, FsckReader, JudgedCapture, JudgedItem};
-use super::report::FsckReporter;
+use super::report::{Depth, FsckOptions, FsckReporter};
 use super::signatures::SignatureCounts;
 use crate::artifact::{Admitted, Kind, Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};

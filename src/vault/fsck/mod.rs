@@ -4,14 +4,12 @@
 //! its stored bytes, and compares the result with the catalog and the index.
 
 mod artifacts;
-mod options;
 mod reader;
 mod reindex;
 mod repair;
 mod report;
 mod search;
 mod signatures;
-mod sources;
 
 use std::path::PathBuf;
 
@@ -22,8 +20,7 @@ use crate::storage::check::{Inspection, IntegrityLevel};
 use crate::storage::{Result, Storage, StorageError};
 
 pub use crate::storage::check::finding::{self, Finding, FindingInfo};
-pub use options::{Depth, FsckOptions, Sample};
-pub use report::{FsckMonitor, FsckReport, RepairReport, RepairSummary};
+pub use report::{Depth, FsckMonitor, FsckOptions, FsckReport, RepairReport, RepairSummary, Sample};
 pub use signatures::SignatureCounts;
 
 pub(crate) use reader::{admit_directory, admit_stored, admit_target};

@@ -10,8 +10,8 @@ use crate::artifact::{Arguments, Exchange};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::formats;
 use crate::storage::{Snapshot, StorageError};
+use crate::vault::Vault;
 use crate::vault::api::JsonText;
-use crate::vault::handle::Vault;
 use crate::vault::recordings::{RecordingFilter, recordings};
 use crate::vault::resolve::{LocatedCapture, LookupError, document, locate};
 

@@ -11,9 +11,9 @@ use crate::formats;
 use crate::storage::{
     ArtifactRecord, CaptureRecord, Condition, Filter, Order, Page, Snapshot, StorageError, TimeBasis,
 };
+use crate::vault::Vault;
 use crate::vault::details::RUN_IDS;
 use crate::vault::find::ArtifactMatch;
-use crate::vault::handle::Vault;
 use crate::vault::query::{self, HashTarget, Hit};
 
 /// The result of a lookup: an artifact and one of its captures.

@@ -7,8 +7,8 @@ mod read;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::Vault;
 use super::api::ArtifactSummary;
-use super::handle::Vault;
 use super::query::HashTarget;
 use super::tombstones::RemovedArtifact;
 use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PREFIX, pasted};

@@ -9,8 +9,7 @@ use crate::storage::check::JournalReplay;
 use crate::storage::{
     ArtifactRecord, Capability, CaptureTarget, Snapshot, StorageError, StoredMember, preference,
 };
-use crate::vault::fsck;
-use crate::vault::handle::Vault;
+use crate::vault::{Vault, fsck};
 
 /// Intact bytes that were found by their hash, although the catalog of the vault is damaged or does not name them.
 #[derive(Clone, Debug, PartialEq, Eq)]

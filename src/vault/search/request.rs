@@ -14,10 +14,10 @@ use crate::formats;
 use crate::storage::{
     ArtifactRecord, Filter, FoundPassage, Order, Page, Snapshot, StorageError, Term, Terms, TimeBasis,
 };
+use crate::vault::Vault;
 use crate::vault::api::{ArtifactSummary, PlaceSummary};
 use crate::vault::details::{ArtifactDetails, Detail};
 use crate::vault::find::ArtifactFilter;
-use crate::vault::handle::Vault;
 
 /// A request for passages of text. What is not in the index yet is not searched: [`Vault::catch_up_search`] adds it.
 ///

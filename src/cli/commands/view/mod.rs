@@ -1,9 +1,7 @@
 //! `runvault view`
 
 mod conversation;
-mod follow;
 mod printer;
-mod summary;
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -18,7 +16,7 @@ use runvault::vault::view::{
     BodyFormat, BodyRole, BodySource, StepClass, ViewAnswer, ViewBody, ViewFilter, ViewRequest, ViewStep,
 };
 
-use follow::UnfinishedRunPrinter;
+use conversation::UnfinishedRunPrinter;
 use printer::{INDENT, LINES, ROLE_WIDTH, TranscriptPrinter, milliseconds, remark};
 
 use super::{audit, show};
@@ -27,10 +25,9 @@ use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::fields::Fields;
-use crate::cli::output::fit;
+use crate::cli::output::report::Fields;
 use crate::cli::output::stdout::{self, FAINT, HASH, counted};
-use crate::cli::output::{json, links, terminal};
+use crate::cli::output::{fit, json, links, terminal};
 
 /// Read an artifact as a transcript
 ///
@@ -162,7 +159,7 @@ const SHOWN_CHARACTERS: u64 = 4_000;
 /// Prints the transcript.
 fn print(out: &mut dyn Write, answer: &ViewAnswer, full: bool) -> io::Result<()> {
     links::heading(out, &answer.artifact.kind, answer.artifact.core_hash)?;
-    summary::print(out, answer)?;
+    printer::print(out, answer)?;
     let mut fields = Fields::new(ROLE_WIDTH);
     show::labels(&answer.labels, &mut fields);
     show::attributes(&answer.attributes, &mut fields);

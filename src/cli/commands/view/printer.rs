@@ -1,14 +1,16 @@
-//! The layout of transcripts: headings, and texts beside their labels.
+//! The layout of transcripts: headings, the line about a run below its heading, and texts beside their labels.
 
 use std::io::{self, Write};
 use std::time::Duration;
 
 use anstyle::Style;
 use chrono::{DateTime, NaiveDate, Timelike, Utc};
+use runvault::artifact::AttributeInfo;
 use runvault::display::brief;
+use runvault::vault::view::ViewAnswer;
 
 use crate::cli::output::fit::{self, TrailingLayout};
-use crate::cli::output::stdout::{self, BAD, FAINT, NAME};
+use crate::cli::output::stdout::{self, BAD, FAINT, NAME, counted};
 use crate::cli::output::{terminal, time};
 
 /// Maximum number of lines of a text that is not printed completely.
@@ -123,4 +125,28 @@ pub(super) fn milliseconds(length: u64) -> String {
 /// Returns the lines of a remark about a text.
 pub(super) fn remark(text: &str, room: usize) -> Vec<String> {
     fit::fold(text, room).iter().map(|line| format!("{FAINT}{line}{FAINT:#}")).collect()
+}
+
+/// Prints the line, if the artifact states a model or a duration.
+pub(super) fn print(out: &mut dyn Write, answer: &ViewAnswer) -> io::Result<()> {
+    let values = |info: AttributeInfo| {
+        let named = answer.attributes.iter().filter(move |attribute| attribute.name == info.name);
+        named.map(|attribute| attribute.value.as_str())
+    };
+    let number = |info: AttributeInfo| values(info).filter_map(|value| info.values.number(value)).max();
+    let count = |info: AttributeInfo| number(info).and_then(|number| u64::try_from(number).ok());
+    let (models, duration) = (values(AttributeInfo::MODEL_ID), number(AttributeInfo::DURATION_MS));
+    let mut facts: Vec<String> = models.map(|model| brief(model).to_string()).collect();
+    if facts.is_empty() && duration.is_none() {
+        return Ok(());
+    }
+    facts.extend(duration.map(time::duration));
+    facts.extend(count(AttributeInfo::TOKENS).map(|tokens| counted(tokens, "token")));
+    facts.push(counted(answer.total, &answer.step_noun));
+    facts.extend(values(AttributeInfo::COST_USD).map(|cost| format!("{} USD", brief(cost))));
+    let errors = count(AttributeInfo::ERRORS).filter(|errors| *errors > 0);
+    let errors = errors.map(|errors| format!("{BAD}{}{BAD:#}", counted(errors, "error")));
+    let text = errors.into_iter().chain(facts).collect::<Vec<_>>().join(", ");
+    let room = terminal::width().map_or(usize::MAX, |width| width.saturating_sub(2));
+    fit::fold(&text, room).iter().try_for_each(|line| writeln!(out, "  {line}"))
 }

@@ -4,8 +4,6 @@ mod connections;
 mod mentioned;
 #[cfg(feature = "objects")]
 mod objects;
-mod proxy;
-mod race;
 mod round_trips;
 #[path = "../../../../tests/it/postgres/schema.rs"]
 mod schema;

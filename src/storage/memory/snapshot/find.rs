@@ -7,7 +7,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 
 use super::super::state::{MemoryArtifact, MemoryState};
 use super::MemorySnapshot;
-use super::mentions::record;
+use super::references::record;
 use crate::digest::CoreHash;
 use crate::storage::interface::{
     Condition, Cursor, Filter, FindQueries, Hit, HitPage, Match, Order, Page, ValueCount, ValueCounts,

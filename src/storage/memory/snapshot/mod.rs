@@ -1,9 +1,7 @@
 //! Answers from the content of a vault, and those about its journal.
 
 mod artifacts;
-mod captures;
 mod find;
-mod mentions;
 mod references;
 
 use std::sync::Arc;

@@ -8,9 +8,7 @@
 
 mod ahead;
 mod derived;
-mod mention_keys;
 mod read_ahead;
-pub(super) mod rows;
 mod structure;
 
 use std::cell::{Cell, RefCell};

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::index::{self, VERSION};
-use super::vector::Vector;
+use super::search::Vector;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::Result;
 use crate::storage::interface::{CapturePassages, IndexComparison, SearchDifferences};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::vector::Vector;
+use super::search::Vector;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::interface::{CapturePassages, SearchIndex};
 use crate::storage::postgres::error::PostgresResult;

@@ -6,7 +6,6 @@
 mod compare;
 pub(super) mod index;
 mod search;
-mod vector;
 
 use std::time::Duration;
 

@@ -3,11 +3,9 @@
 //! Each is one statement, or a fixed number of them, whatever the number of keys and of hits.
 
 mod edges;
-mod find;
 mod mentioned;
 mod mentions;
 mod neighbors;
-mod sharers;
 
 use super::bytes::read_of_capture;
 use super::error::{PostgresError, PostgresResult};

@@ -7,9 +7,8 @@ use postgres::Row;
 use postgres::types::{FromSql, IsNull, ToSql, Type};
 
 use crate::artifact::Cell;
-use crate::storage::postgres::columns::{from_stored, to_stored};
 use crate::storage::postgres::error::PostgresResult;
-use crate::storage::postgres::parameters::TypedParameter;
+use crate::storage::postgres::parameters::{TypedParameter, from_stored, to_stored};
 
 /// A value as a cell.
 struct DecodedCell(Cell);

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::artifacts;
 use super::blobs::blobs_of;
-use super::removal;
 use crate::artifact::SignatureState;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::Prepared;
@@ -156,7 +156,7 @@ fn insert(session: &DatabaseTransaction<'_>, rows: Vec<Vec<SqlValue>>) -> Postgr
         );
         let former = session.rows(&former, rows.parameters())?;
         let former = former.iter().map(|row| Ok(row.integer(0)?)).collect::<PostgresResult<Vec<i64>>>()?;
-        removal::delete_captures(session, &former)?;
+        artifacts::delete_captures(session, &former)?;
         session.execute(&sql, rows.parameters())?;
     }
     Ok(())

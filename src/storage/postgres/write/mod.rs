@@ -1,11 +1,9 @@
 //! Execution of the changes of rows that follow from entries of the journal, each table's in one statement.
 
-mod artifacts;
+pub(super) mod artifacts;
 pub(super) mod blobs;
 pub(super) mod captures;
 pub(super) mod derived;
-pub(super) mod removal;
-mod versions;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,11 +18,10 @@ use crate::storage::interface::AppendedEntry;
 use crate::storage::sql::{self, AnnotationChanges};
 use crate::storage::{RecordedEntry, Tombstone};
 use artifacts::ArtifactChanges;
-use blobs::Blobs;
 pub(super) use blobs::blobs_of;
+use blobs::{AddedVersions, Blobs};
 use captures::CaptureChanges;
 use derived::DerivedRows;
-use versions::AddedVersions;
 
 /// A writer of the rows of the catalog and of blobs, within a transaction that holds the writer lock.
 pub(super) struct RowWriter<'w, 's, 'b> {
@@ -78,7 +75,7 @@ impl RowWriter<'_, '_, '_> {
         changes.captures.write(session, &ids)?;
         self.write_derived(&changes.captures, (changes.facts, changes.at), &ids)?;
         changes.annotations.write(session)?;
-        removal::delete_artifacts(session, &changes.removed.into_iter().collect::<Vec<_>>(), changes.at)?;
+        artifacts::delete_artifacts(session, &changes.removed.into_iter().collect::<Vec<_>>(), changes.at)?;
         sql::put_tombstones(session, changes.tombstones.into_values().collect())
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 
-use super::super::names::shares_name_condition;
+use super::super::artifacts::shares_name_condition;
 use super::super::{SqlSession, StatementParameters};
 use super::conditions::{of_kinds, time};
 use super::{FindSnapshot, ResolvedQuery};

@@ -4,9 +4,7 @@
 //! means that the check could not run, for example because of an I/O failure.
 
 mod mention_index;
-mod permissions;
 mod rows;
-mod search;
 mod structure;
 
 use std::cell::{OnceCell, RefCell};
@@ -18,11 +16,11 @@ use rusqlite::OptionalExtension;
 
 use super::dictionaries::DecompressionDictionaryCache;
 use super::error::{PayloadDefect, ReadFailure, index_damage_in, is_damage};
-use super::ids::{blob_id, capture_id};
-use super::lists::MentionListReader;
 use super::mention_index::MentionIndexReader;
+use super::mentions::MentionListReader;
 use super::payload::PayloadReader;
 use super::pool::SqlitePooledConnection;
+use super::rows::{blob_id, capture_id};
 use super::shared_statements::shared_row;
 use super::store::Store;
 use super::{Result, StorageError};
@@ -35,8 +33,7 @@ use crate::storage::check::{
 };
 use crate::storage::sql::{self, DamagedValue, Dialect, SqlInspection, SqlRow, SqlSession};
 
-pub(super) use permissions::restrict_permissions;
-pub(super) use structure::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS};
+pub(super) use structure::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, restrict_permissions};
 
 /// A vault at one point in time, for checking.
 pub(in crate::storage::sqlite) struct FileInspection<'s> {

@@ -12,7 +12,7 @@ use crate::storage::check::finding::{Finding, Subject, UNREADABLE};
 use crate::storage::check::{CheckedArtifact, JournalRow, JournaledTable, UnreadRows};
 use crate::storage::sql::{self, DerivedTable, Dialect, SqlSession as _, derived_row, derived_rows};
 use crate::storage::sqlite::error::is_damage;
-use crate::storage::sqlite::lists::MentionRow;
+use crate::storage::sqlite::mentions::MentionRow;
 use crate::storage::sqlite::rows::mention_role;
 use crate::storage::sqlite::shared_statements::shared_row;
 use crate::storage::sqlite::{Result, StorageError, schema};

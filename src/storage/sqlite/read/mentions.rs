@@ -11,10 +11,9 @@ use crate::digest::{CoreHash, Digest, DigestPrefix};
 use crate::storage::Result;
 use crate::storage::catalog::MentionRole;
 use crate::storage::interface::{MentionQueries, MentionRecord, sort_mentions, sort_mentions_by_artifact};
-use crate::storage::sqlite::ids::artifact_id;
-use crate::storage::sqlite::lists::MentionRow;
 use crate::storage::sqlite::mention_index::{self, MentionIndexReader};
-use crate::storage::sqlite::rows::{ArtifactId, mention_role};
+use crate::storage::sqlite::mentions::MentionRow;
+use crate::storage::sqlite::rows::{ArtifactId, artifact_id, mention_role};
 
 /// The roles read so far, by row id.
 #[derive(Default)]

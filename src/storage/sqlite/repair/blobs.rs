@@ -12,8 +12,8 @@ use crate::storage::sqlite::check::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS};
 use crate::storage::sqlite::dictionaries::DecompressionDictionaryCache;
 use crate::storage::sqlite::digest_stripping;
 use crate::storage::sqlite::error::ReadFailure;
-use crate::storage::sqlite::ids::{BLOBS, MAX_ROW, blob_id, next_row};
 use crate::storage::sqlite::payload::{Payload, PayloadBody, PayloadReader, PayloadRow, StoredPayload};
+use crate::storage::sqlite::rows::{BLOBS, MAX_ROW, blob_id, next_row};
 
 /// Size in bytes that no blob exceeds.
 const LARGEST: i64 = 1 << 30;

@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use rusqlite::types::ToSqlOutput;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::{SEARCH, SqliteSnapshot, VERSION, indexer, pages, state};
+use super::super::search;
+use super::{SEARCH, SqliteSnapshot, VERSION, pages, state};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{CapturePassages, IndexComparison, SearchDifferences};
 use crate::storage::sqlite::{Result, StorageError};
@@ -90,7 +91,7 @@ impl IndexComparison for SearchComparison {
             self.differences.artifacts.insert(core);
             return Ok(());
         };
-        match indexer::insert_passages(&self.expected, range.first, capture) {
+        match search::insert_passages(&self.expected, range.first, capture) {
             Ok(()) => self.compared.push((range, core)),
             // Its rows also belong to another capture.
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {

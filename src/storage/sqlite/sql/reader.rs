@@ -8,6 +8,7 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, ErrorCode};
 
+use super::{BoundCell, ComputedRowSource};
 use crate::artifact::Cell;
 use crate::digest::Digest;
 use crate::storage::StorageError;
@@ -16,7 +17,6 @@ use crate::storage::interface::{
 };
 use crate::storage::sqlite::error::BusyReason;
 use crate::storage::sqlite::identity::VaultFile;
-use crate::storage::sqlite::sql::computed::{BoundCell, ComputedRowSource};
 use crate::storage::sqlite::{Store, connection, schema};
 use crate::storage::views::{is_plain, known_columns, known_tables, position_after, query_of_kind};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, Statement, Transaction, params_from_iter};
 
-use super::computed::BoundCell;
+use super::BoundCell;
 use crate::artifact::{Cell, Column, ColumnType};
 use crate::storage::interface::{RowProgress, SaveSummary, SavedTable, SqlError, SqlReader};
 use crate::storage::sqlite::staging::StagedDatabase;

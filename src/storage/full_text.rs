@@ -1,9 +1,210 @@
-//! The characters that words consist of, and the forms in which they are compared.
+//! The words of texts, and which texts match: one tokenizer for all engines, whatever their databases have.
 //!
 //! The tables are those of the tokenizer `unicode61 remove_diacritics 2` of SQLite: letters, numbers and characters for
 //! private use form words, case and diacritics are ignored. A test compares every character with SQLite. There are two
 //! differences: in scripts that are written without spaces between words, every character is a word, and the wide forms of
 //! Latin letters and digits are equal to the narrow ones.
+
+use std::ops::Range;
+
+use super::interface::{Term, Terms};
+use crate::artifact::Field;
+
+/// Words are compared up to this length.
+const MAX_WORD_BYTES: usize = 32_768;
+
+/// A word of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::storage) struct Word {
+    /// The form in which it is compared.
+    pub(in crate::storage) form: String,
+    /// Its place in the text.
+    pub(in crate::storage) range: Range<usize>,
+}
+
+impl AsRef<[u8]> for Word {
+    fn as_ref(&self) -> &[u8] {
+        self.form.as_bytes()
+    }
+}
+
+/// Returns the words of a text, in order.
+pub(in crate::storage) fn words(text: &str) -> impl Iterator<Item = Word> + '_ {
+    let mut characters = text.char_indices().peekable();
+    std::iter::from_fn(move || {
+        let (start, first) =
+            characters.find(|(_, character)| is_of_word(*character) || is_word(*character))?;
+        let mut word = Word { form: String::new(), range: start..start };
+        word.push(start, first);
+        let continues = |character: char| {
+            is_diacritic(character) || is_of_word(character) && !is_word(first) && !is_word(character)
+        };
+        while let Some((at, character)) = characters.next_if(|(_, character)| continues(*character)) {
+            word.push(at, character);
+        }
+        Some(word)
+    })
+}
+
+/// Returns the forms of the words of a text, separated by spaces: the same words for every tokenizer that splits at spaces.
+pub(in crate::storage) fn separated(text: &str) -> String {
+    let mut separated = String::with_capacity(text.len());
+    for word in words(text) {
+        separated.push_str(&word.form);
+        separated.push(' ');
+    }
+    separated
+}
+
+impl Word {
+    fn push(&mut self, at: usize, character: char) {
+        if let Some(form) = folded(character)
+            && self.form.len() + form.len_utf8() <= MAX_WORD_BYTES
+        {
+            self.form.push(form);
+        }
+        self.range.end = at + character.len_utf8();
+    }
+}
+
+/// Words that stand one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::storage) struct Phrase {
+    /// The forms of the words; at least one.
+    pub(in crate::storage) words: Vec<String>,
+    /// Whether words that begin with the last one also match.
+    pub(in crate::storage) is_prefix: bool,
+}
+
+/// Search terms as words. Terms without words are left out, and so are alternatives without terms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::storage) struct FullTextQuery {
+    pub(in crate::storage) alternatives: Vec<Vec<Phrase>>,
+    fields: Vec<Field>,
+}
+
+/// An occurrence of a phrase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::storage) struct PhraseOccurrence {
+    /// The numbers of the words, from 0.
+    pub(in crate::storage) words: Range<usize>,
+    /// The number of the phrase among those of all alternatives.
+    pub(in crate::storage) phrase: usize,
+}
+
+impl Phrase {
+    /// Returns `None` for a term without words.
+    fn new(term: &Term) -> Option<Self> {
+        let words: Vec<String> = words(&term.text).map(|word| word.form).collect();
+        (!words.is_empty()).then_some(Self { words, is_prefix: term.is_prefix })
+    }
+
+    /// Returns the numbers of the words at which the phrase begins.
+    pub(in crate::storage) fn occurrences<'s, W: AsRef<[u8]>>(
+        &'s self,
+        text: &'s [W],
+    ) -> impl Iterator<Item = usize> + 's {
+        let windows = text.windows(self.words.len()).enumerate();
+        windows.filter(|(_, window)| self.is_at(window)).map(|(at, _)| at)
+    }
+
+    fn is_at<W: AsRef<[u8]>>(&self, window: &[W]) -> bool {
+        let (Some((last, first)), Some((found, before))) = (self.words.split_last(), window.split_last())
+        else {
+            return false;
+        };
+        let found = found.as_ref();
+        let is_last =
+            if self.is_prefix { found.starts_with(last.as_bytes()) } else { found == last.as_bytes() };
+        is_last && first.iter().zip(before).all(|(expected, found)| expected.as_bytes() == found.as_ref())
+    }
+}
+
+impl FullTextQuery {
+    pub(in crate::storage) fn new(terms: &Terms) -> Self {
+        let phrases = |terms: &Vec<Term>| terms.iter().filter_map(Phrase::new).collect();
+        let alternatives = terms.alternatives.iter().map(phrases);
+        let alternatives = alternatives.filter(|phrases: &Vec<Phrase>| !phrases.is_empty()).collect();
+        Self { alternatives, fields: terms.fields.clone() }
+    }
+
+    /// Returns whether nothing can match.
+    pub(in crate::storage) fn is_empty(&self) -> bool {
+        self.alternatives.is_empty()
+    }
+
+    /// Returns the phrases of all alternatives.
+    pub(in crate::storage) fn phrases(&self) -> impl Iterator<Item = &Phrase> {
+        self.alternatives.iter().flatten()
+    }
+
+    /// Returns whether passages of a field are searched.
+    pub(in crate::storage) fn has_field(&self, field: Field) -> bool {
+        self.fields.is_empty() || self.fields.contains(&field)
+    }
+
+    /// Returns the fields, all if there are none.
+    pub(in crate::storage) fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// Returns the occurrences of the phrases of those alternatives that match, in order, or `None` if no alternative
+    /// does.
+    pub(in crate::storage) fn occurrences<W: AsRef<[u8]>>(
+        &self,
+        text: &[W],
+    ) -> Option<Vec<PhraseOccurrence>> {
+        let mut occurrences = Vec::new();
+        let (mut number, mut is_match) = (0, false);
+        for phrases in &self.alternatives {
+            let found: Vec<Vec<usize>> =
+                phrases.iter().map(|phrase| phrase.occurrences(text).collect()).collect();
+            if found.iter().all(|found| !found.is_empty()) {
+                is_match = true;
+                for (at, (phrase, starts)) in phrases.iter().zip(found).enumerate() {
+                    let occurrence = |start| PhraseOccurrence {
+                        words: start..start + phrase.words.len(),
+                        phrase: number + at,
+                    };
+                    occurrences.extend(starts.into_iter().map(occurrence));
+                }
+            }
+            number += phrases.len();
+        }
+        occurrences.sort_unstable_by_key(|occurrence| (occurrence.words.start, occurrence.phrase));
+        is_match.then_some(occurrences)
+    }
+}
+
+impl Terms {
+    /// Returns the byte ranges of `text`, a passage of `field`, that match, in order, or `None` if the text as a whole does
+    /// not match.
+    #[must_use]
+    pub fn matching_ranges(&self, field: Field, text: &str) -> Option<Vec<Range<usize>>> {
+        let query = FullTextQuery::new(self);
+        if !query.has_field(field) {
+            return None;
+        }
+        let words: Vec<Word> = words(text).collect();
+        query.occurrences(&words).map(|occurrences| ranges(&occurrences, &words))
+    }
+}
+
+/// Returns the places of the occurrences. Those that have words in common are one.
+fn ranges(occurrences: &[PhraseOccurrence], words: &[Word]) -> Vec<Range<usize>> {
+    let mut joined: Vec<Range<usize>> = Vec::new();
+    for PhraseOccurrence { words, .. } in occurrences {
+        match joined.last_mut() {
+            Some(last) if words.start < last.end => last.end = last.end.max(words.end),
+            _ => joined.push(words.clone()),
+        }
+    }
+    let place = |range: Range<usize>| {
+        let first = words.get(range.start)?;
+        Some(first.range.start..words.get(range.end.checked_sub(1)?)?.range.end)
+    };
+    joined.into_iter().filter_map(place).collect()
+}
 
 /// Returns whether a character is a word of its own: a letter, a vowel sign or a digit of a script in which words are not
 /// separated by spaces, or, as in Korean, are inflected by syllables. A query of several such characters is a phrase, so
@@ -187,3 +388,48 @@ const FORMS: [(u32, u32, u32, u32, u32); 263] = [
     (42922, 42922, 1, 614, 0), (65296, 65305, 1, 48, 1), (65313, 65338, 1, 97, 1), (65345, 65370, 1, 97, 1),
     (66560, 66599, 1, 66600, 1),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn forms(text: &str) -> Vec<String> {
+        words(text).map(|word| word.form).collect()
+    }
+
+    #[test]
+    fn words_are_runs_of_letters_and_digits_without_case_and_accents() {
+        assert_eq!(
+            forms("label_status don't: Ärger, CAFE\u{301}S Ⅷ 42"),
+            ["label", "status", "don", "t", "arger", "cafes", "ⅷ", "42"]
+        );
+        assert_eq!(forms("\u{301} \0—🎉"), Vec::<String>::new());
+        assert_eq!(forms("straße İstanbul"), ["straße", "istanbul"]);
+    }
+
+    #[test]
+    fn characters_of_scripts_without_spaces_are_words() {
+        assert_eq!(forms("日本語text、カード"), ["日", "本", "語", "text", "カ", "ー", "ド"]);
+        assert_eq!(forms("重新运行fix-batch后"), ["重", "新", "运", "行", "fix", "batch", "后"]);
+        assert_eq!(forms("ที่API"), ["ท", "\u{e35}", "\u{e48}", "api"]);
+        assert_eq!(forms("환불을"), ["환", "불", "을"]);
+        assert_eq!(forms("ＡＰＩ２"), ["api2"]);
+        assert_eq!(separated("(五十, Café)"), "五 十 cafe ");
+    }
+
+    #[test]
+    fn places_include_the_accents_after_a_letter() {
+        let text = "(E\u{301}te\u{301})";
+        let found: Vec<&str> = words(text).map(|word| &text[word.range]).collect();
+        assert_eq!(found, ["E\u{301}te\u{301}"]);
+    }
+
+    #[test]
+    fn only_the_beginning_of_a_long_word_counts() {
+        let long = "ä".repeat(MAX_WORD_BYTES + 10);
+        assert_eq!(
+            words(&long).map(|word| (word.form.len(), word.range.len())).collect::<Vec<_>>(),
+            [(MAX_WORD_BYTES, long.len())]
+        );
+    }
+}
