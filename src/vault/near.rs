@@ -10,7 +10,7 @@ use super::search::{SearchError, SearchRequest};
 use crate::artifact::{Field, group};
 use crate::digest::{CoreHash, Digest};
 use crate::display::similar;
-use crate::storage::{Condition, ErrorKind, Filter, Snapshot, StorageError};
+use crate::storage::{Condition, ErrorKind, Order, Page, Snapshot, StorageError};
 
 /// A request for what is similar to the conditions of a filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -82,12 +82,12 @@ impl NearRequest {
         let snapshot = vault.snapshot()?;
         let mut answer = NearAnswer::default();
         for condition in &self.filter.conditions {
-            if snapshot.count(&Filter::from(condition.clone()))? == 0 {
+            if matches_none(&*snapshot, condition.clone())? {
                 answer.values.extend(near_values(&*snapshot, condition)?);
             }
         }
         if let Some(prompt) = &self.prompt
-            && mentioning(&*snapshot, Digest::from_content(prompt.as_bytes()))? == 0
+            && matches_none(&*snapshot, mention_of(Digest::from_content(prompt.as_bytes())))?
         {
             answer.prompt = other_ending(&*snapshot, prompt)?;
             drop(snapshot);
@@ -135,10 +135,15 @@ fn similar_or_few(value: &str, known: &[String]) -> Vec<String> {
     similar.into_iter().map(str::to_owned).collect()
 }
 
-/// Returns the number of artifacts that mention a prompt.
-fn mentioning(snapshot: &dyn Snapshot, digest: Digest) -> Result<u64, StorageError> {
-    let mention = Condition::Mention { group: Some(group::PROMPT.to_owned()), digest };
-    snapshot.count(&mention.into())
+/// Returns whether no artifact matches a condition. Counting those that do would take long.
+fn matches_none(snapshot: &dyn Snapshot, condition: Condition) -> Result<bool, StorageError> {
+    let first = snapshot.find(&condition.into(), Order::Core, &Page::first(1))?;
+    Ok(first.items.is_empty())
+}
+
+/// Returns the condition that a prompt is mentioned.
+fn mention_of(digest: Digest) -> Condition {
+    Condition::Mention { group: Some(group::PROMPT.to_owned()), digest }
 }
 
 /// Returns the prompt without its line feeds at the end, or with one, if artifacts mention it.
@@ -147,7 +152,7 @@ fn other_ending(snapshot: &dyn Snapshot, prompt: &str) -> Result<Option<NearProm
     let others = [bare.to_owned(), format!("{bare}\n"), format!("{bare}\r\n")];
     for other in others.into_iter().filter(|other| other != prompt) {
         let digest = Digest::from_content(other.as_bytes());
-        let count = mentioning(snapshot, digest)?;
+        let count = snapshot.count(&mention_of(digest).into())?;
         if count > 0 {
             let has_line_feed = other.len() > prompt.len();
             return Ok(Some(NearPrompt { digest, has_line_feed, count }));

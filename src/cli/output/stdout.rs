@@ -7,10 +7,9 @@ use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use runvault::display::{escaped, is_plain};
 
-use super::terminal;
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::fit;
-use crate::cli::output::terminal::{CHOICE, is_terminal, width, width_of_notes};
+use crate::cli::output::terminal::{self, CHOICE, is_terminal, width, width_of_notes};
 
 pub(crate) use runvault::display::{counted, size};
 

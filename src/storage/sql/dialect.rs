@@ -329,11 +329,23 @@ impl Dialect {
         }
     }
 
-    /// Returns the join after which artifacts are read by what was read before.
+    /// Returns the join after which rows are read by what was read before.
     pub(super) fn then_join(self) -> &'static str {
         match self {
             Self::Sqlite => "CROSS JOIN",
             Self::Postgres => "JOIN",
+        }
+    }
+
+    /// Returns the artifacts `a` of the rows of `query`, which is called `name` and has the column `artifact`. They are looked up
+    /// one by one: PostgreSQL would take the rows for many, and read the artifacts in the order of the page.
+    pub(super) fn artifacts_of(self, query: &str, name: &str) -> String {
+        match self {
+            Self::Sqlite => format!("({query}) {name} CROSS JOIN artifact a ON a.id = {name}.artifact"),
+            Self::Postgres => format!(
+                "({query}) {name}
+                 CROSS JOIN LATERAL (SELECT * FROM artifact b WHERE b.id = {name}.artifact OFFSET 0) a"
+            ),
         }
     }
 

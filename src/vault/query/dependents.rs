@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::exchanges::identified_by;
 use super::links::{Direction, Link, LinkOrigin, LinkTarget, stated_by_other};
 use crate::digest::CoreHash;
-use crate::storage::{ArtifactRecord, Containment, Result, Snapshot};
+use crate::storage::{ArtifactRecord, Containment, ReferenceEdge, Result, Snapshot};
 
 /// Artifacts that depend on others for one reason. An artifact may depend on itself.
 #[derive(Clone, Debug)]
@@ -140,10 +140,15 @@ impl DependentFinder {
     /// Returns, for each artifact, the group of dependents that have a manual link to it, or refer to it by a hash.
     fn by_edges(&mut self, snapshot: &dyn Snapshot, of: &[CoreHash]) -> Result<Vec<Option<usize>>> {
         let manual = snapshot.manual_links(of)?;
-        let outgoing = snapshot.references(of, Direction::Out)?;
         let incoming = snapshot.references(of, Direction::In)?;
+        // What an artifact itself states is of interest only beside what others state.
+        let referred = of.iter().zip(&incoming).filter(|(_, incoming)| !incoming.is_empty());
+        let referred: Vec<CoreHash> = referred.map(|(core, _)| *core).collect();
+        let mut outgoing: HashMap<CoreHash, Vec<ReferenceEdge>> =
+            referred.iter().copied().zip(snapshot.references(&referred, Direction::Out)?).collect();
         let mut groups = Vec::new();
-        for (((core, manual), outgoing), incoming) in of.iter().zip(manual).zip(outgoing).zip(incoming) {
+        for ((core, manual), incoming) in of.iter().zip(manual).zip(incoming) {
+            let outgoing = outgoing.remove(core).unwrap_or_default();
             let mut dependents = Vec::new();
             for edge in manual.into_iter().filter(|edge| edge.target == *core) {
                 let origin = LinkOrigin::Manual(edge.note);

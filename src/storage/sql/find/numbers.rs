@@ -131,13 +131,14 @@ impl<S: FindSnapshot> ResolvedQuery<'_, S> {
         selected.extend(after.map(|after| sorting.after(dialect, after, &mut parameters)));
         let (selected, order_by, limit) =
             (selected.join(" AND "), sorting.order_by(dialect), parameters.bind(count));
-        let (apart, join) = (dialect.kept_apart(), dialect.then_join());
+        let apart = dialect.kept_apart();
+        let numbers =
+            format!("SELECT x.artifact, {number} AS number FROM {tables} WHERE {condition} {apart}");
         // Several values of an artifact can have the same number.
         let sql = format!(
             "SELECT DISTINCT {PAGE_COLUMNS}, t.number AS sort_value{match_column}
-               FROM (SELECT x.artifact, {number} AS number FROM {tables} WHERE {condition} {apart}) t
-                    {join} artifact a ON a.id = t.artifact
-              WHERE {selected} ORDER BY {order_by} LIMIT {limit}"
+               FROM {} WHERE {selected} ORDER BY {order_by} LIMIT {limit}",
+            dialect.artifacts_of(&numbers, "t")
         );
         self.placed(&sql, &parameters)
     }

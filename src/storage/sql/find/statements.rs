@@ -454,7 +454,6 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
         parameters: &mut StatementParameters,
     ) -> Result<(String, Vec<String>)> {
         let dialect = S::Session::DIALECT;
-        let join = dialect.then_join();
         Ok(match among {
             SearchedArtifacts::All => ("artifact a".to_owned(), self.contained(parameters)?),
             SearchedArtifacts::Among => {
@@ -472,8 +471,7 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
                     SearchedArtifacts::Matching(position) => Some(*position),
                     _ => None,
                 };
-                let from = format!("({searched}) f {join} artifact a ON a.id = f.artifact");
-                (from, self.examined(position, parameters)?)
+                (dialect.artifacts_of(&searched, "f"), self.examined(position, parameters)?)
             }
         })
     }

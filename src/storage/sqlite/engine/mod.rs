@@ -376,10 +376,11 @@ impl FindSnapshot for SqliteSnapshot<'_> {
     }
 
     fn add_containers(&self, artifacts: &mut Vec<i64>) -> Result<()> {
+        let kinds = self.containing_kinds()?;
         let members: BTreeSet<i64> = artifacts.iter().copied().collect();
         for member in &members {
-            artifacts
-                .extend(self.containers_of(ArtifactId(*member))?.into_iter().map(|container| container.0));
+            let containers = self.containers_of(ArtifactId(*member), &kinds)?;
+            artifacts.extend(containers.into_iter().map(|container| container.0));
         }
         artifacts.sort_unstable();
         artifacts.dedup();

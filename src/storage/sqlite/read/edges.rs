@@ -27,8 +27,13 @@ impl ReferenceQueries for SqliteSnapshot<'_> {
         let inverses = self.inverse_relations()?;
         let mut found = match direction {
             Direction::Out => {
+                // The lists of most artifacts are long, and have no such mention.
+                let sql = "SELECT DISTINCT k.name FROM role r JOIN kind k ON k.id = r.kind
+                            WHERE r.relation IS NOT NULL";
+                let relating: BTreeSet<String> = self.rows(sql, [], |row| row.get(0))?.into_iter().collect();
+                let relating = artifacts.iter().filter(|artifact| relating.contains(&*artifact.kind));
                 let from = |of: &ArtifactRecord| Ok((of.core, self.references_from(of, &inverses)?));
-                artifacts.iter().map(from).collect::<Result<_>>()?
+                relating.map(from).collect::<Result<_>>()?
             }
             Direction::In => self.references_to(&artifacts, &inverses)?,
         };
@@ -49,8 +54,12 @@ impl ReferenceQueries for SqliteSnapshot<'_> {
     }
 
     fn stated_containers(&self, of: &[CoreHash]) -> Result<Vec<BTreeSet<CoreHash>>> {
+        let kinds = self.containing_kinds()?;
+        if kinds.is_empty() {
+            return Ok(vec![BTreeSet::new(); of.len()]);
+        }
         let containers = |core: &CoreHash| match self.id_of(*core)? {
-            Some(artifact) => self.cores(self.containers_of(artifact)?),
+            Some(artifact) => self.cores(self.containers_of(artifact, &kinds)?),
             None => Ok(BTreeSet::new()),
         };
         of.iter().map(containers).collect()
@@ -86,12 +95,6 @@ impl SqliteSnapshot<'_> {
         inverses: &InverseRelations,
     ) -> Result<Vec<ReferenceEdge>> {
         let (id, mut edges) = (ArtifactId::from(artifact), Vec::new());
-        // The lists of most artifacts are long, and have no such mention.
-        let relating = "SELECT r.id FROM artifact a JOIN role r ON r.kind = a.kind AND r.relation IS NOT NULL
-                         WHERE a.id = ?1 LIMIT 1";
-        if self.rows(relating, [id.0], |row| row.get::<_, i64>(0))?.is_empty() {
-            return Ok(edges);
-        }
         let (mentions, mut roles) = (self.part(self.mentions_of_artifact(id.0))?, RoleCache::default());
         let mut relating = Vec::new();
         for row in mentions.iter() {
@@ -174,24 +177,26 @@ impl SqliteSnapshot<'_> {
         Ok(self.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?.into_iter().collect())
     }
 
-    /// Returns the artifacts that contain an artifact, such as the packs of a session.
-    pub(crate) fn containers_of(&self, artifact: ArtifactId) -> Result<Vec<ArtifactId>> {
+    /// Returns the numbers of the kinds whose artifacts state what they contain.
+    pub(crate) fn containing_kinds(&self) -> Result<BTreeSet<i64>> {
+        let sql = "SELECT DISTINCT kind FROM role WHERE relation = ?1";
+        Ok(self.rows(sql, [CONTAINS], |row| row.get(0))?.into_iter().collect())
+    }
+
+    /// Returns the artifacts of these kinds that contain an artifact, such as the packs of a session.
+    pub(crate) fn containers_of(
+        &self,
+        artifact: ArtifactId,
+        kinds: &BTreeSet<i64>,
+    ) -> Result<Vec<ArtifactId>> {
         let core = self.artifact_by_id(artifact)?.core.0;
         let find = || {
             let mut containers = BTreeSet::new();
             let mut roles = RoleCache::default();
             // Most captures that mention an artifact are of kinds without members, so their lists need not be read.
-            let containing = self
-                .connection()
-                .prepare_cached("SELECT DISTINCT kind FROM role WHERE relation = ?1")?
-                .query_map([CONTAINS], |row| row.get(0))?
-                .collect::<rusqlite::Result<BTreeSet<i64>>>()?;
-            if containing.is_empty() {
-                return Ok(Vec::new());
-            }
             for capture in self.captures_stating(mention_index::key(&core))? {
                 let owner = self.owners.borrow_mut().owner(self.connection(), capture)?;
-                if !owner.is_some_and(|(_, kind)| containing.contains(&kind)) {
+                if !owner.is_some_and(|(_, kind)| kinds.contains(&kind)) {
                     continue;
                 }
                 let container = self.artifact_with(capture)?;
