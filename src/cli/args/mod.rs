@@ -12,6 +12,7 @@ pub(crate) mod help;
 pub(crate) mod inputs;
 pub(crate) mod keys;
 pub(crate) mod label;
+pub(crate) mod matching;
 #[cfg(feature = "gateway")]
 pub(crate) mod mcp_servers;
 pub(crate) mod settings;

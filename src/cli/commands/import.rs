@@ -20,8 +20,8 @@ use serde::Serialize;
 
 use super::add::{AddOutputOptions, AddPrinter};
 use super::index;
-use crate::cli::args::gateway::MatchingArgs;
 use crate::cli::args::inputs::{CheckArgs, RecordedArgs};
+use crate::cli::args::matching::MatchingArgs;
 use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::output::exit::{CommandError, Status};

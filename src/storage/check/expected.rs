@@ -13,6 +13,9 @@ use crate::storage::catalog::{Row, RowChange, RowKey, journaled};
 use crate::storage::entry::EntryText;
 use crate::storage::{CaptureTarget, Tombstone};
 
+/// The number of rows of most artifacts at most: their memory is not doubled when one is added.
+const FEW_ROWS: usize = 8;
+
 /// The tables whose rows follow from the journal alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JournaledTable {
@@ -158,8 +161,7 @@ impl ExpectedCatalog {
                     !matches!(&row, Row::Link { target, .. } if !self.artifacts.contains_key(target));
                 if let Some(artifact) = self.artifacts.get_mut(&core).filter(|_| has_target) {
                     artifact.rows.retain(|known| !is_same_row(known, &row));
-                    // Most artifacts have two rows.
-                    if artifact.rows.len() == 1 {
+                    if artifact.rows.len() < FEW_ROWS {
                         artifact.rows.reserve_exact(1);
                     }
                     artifact.rows.push(row);

@@ -49,9 +49,10 @@ pub(in crate::storage) use stored::{
     DerivedTable, captured, captured_rows, derived_row, derived_rows, differently_derived, journaled_row,
     journaled_rows, seal,
 };
+#[cfg(feature = "postgres")]
+pub(in crate::storage) use value::SqlType;
 pub(in crate::storage) use value::{
-    ARTIFACT, DamagedValue, SqlParameter, SqlRow, SqlTable, SqlType, SqlValue, StatementParameters,
-    ceil_millis,
+    ARTIFACT, DamagedValue, SqlParameter, SqlRow, SqlTable, SqlValue, StatementParameters, ceil_millis,
 };
 
 /// A result of a statement.
