@@ -94,8 +94,7 @@ impl AgentCalls {
         }
         let (mut current, has_answer) = (before, record.answer.is_some());
         if let Some(answer) = record.answer.take() {
-            let time = record.ended.or(record.time);
-            current = Some(self.answer(number, before, answer, (record.time, time)));
+            current = Some(self.answer(number, before, answer, record));
         }
         if let Some(error) = &record.error {
             let call = match current.filter(|_| has_answer) {
@@ -165,13 +164,13 @@ impl AgentCalls {
         }
     }
 
-    /// Adds a part of an answer, and returns its call.
+    /// Adds a part of an answer, which a record states, and returns its call.
     fn answer(
         &mut self,
         number: usize,
         before: Option<usize>,
         mut answer: RecordedAnswer<'_>,
-        (began, ended): (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+        record: &SessionRecord<'_>,
     ) -> usize {
         let continued = match answer.id {
             Some(id) => self.by_answer.get(id).copied(),
@@ -181,7 +180,7 @@ impl AgentCalls {
                     && self.calls.get(*call).is_some_and(|call| call.error.is_none())
             }),
         };
-        let index = continued.unwrap_or_else(|| self.begin(number, before, began));
+        let index = continued.unwrap_or_else(|| self.begin(number, before, record.time));
         if let Some(id) = answer.id {
             self.by_answer.insert(id.to_owned(), index);
         }
@@ -198,7 +197,7 @@ impl AgentCalls {
         answer.parts.retain(|part| self.is_new(part));
         if let Some(call) = self.calls.get_mut(index) {
             call.parts.extend(answer.parts);
-            call.answered_at = ended.or(call.answered_at);
+            call.answered_at = record.ended.or(record.time).or(call.answered_at);
             call.id = answer.id.map(str::to_owned).or(call.id.take());
             if let Some(reason) = answer.finish_reason {
                 call.finish_reason = Some(reason.to_owned());

@@ -83,8 +83,8 @@ fn drawing(answer: &LinksAnswer, names: &ArtifactNames) -> Markup {
                 @for GraphLabel { text, x, y, anchor } in &labels {
                     text.relation x=(x) y=(y) text-anchor=(anchor) { (drawn_line(text)) " " }
                 }
-                @for (index, (node, corner)) in answer.nodes.iter().zip(&layout.corners).enumerate() {
-                    (node_at(&node.target, names, *corner, index == 0))
+                @for (index, (node, (x, y))) in answer.nodes.iter().zip(&layout.corners).enumerate() {
+                    (node_at(&node.target, names, *x, *y, index == 0))
                 }
             }
         }
@@ -113,7 +113,7 @@ fn edges_between(edges: &[&LinkEdge], layout: &GraphLayout) -> Markup {
     }
 }
 
-fn node_at(end: &LinkEnd, names: &ArtifactNames, (x, y): (i64, i64), is_root: bool) -> Markup {
+fn node_at(end: &LinkEnd, names: &ArtifactNames, x: i64, y: i64, is_root: bool) -> Markup {
     let LinkEnd { kind, core_hash, digest, name, .. } = end;
     let noun = kind.as_deref().map_or("not in the vault", formats::bare_noun);
     let hash = core_hash.map(|core| core.0).or(*digest).map(|digest| format!("{digest:.12}"));

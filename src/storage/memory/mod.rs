@@ -19,13 +19,13 @@ use super::interface::{
     ReclaimableSpace, Snapshot, Storage, Transaction,
 };
 use super::journal::JournalWriter;
-use super::memory::snapshot::MemorySnapshot;
-use super::memory::state::{MemoryJournalEntry, MemoryState};
 use super::{
     Actor, BUSY_TIMEOUT, ErrorKind, Head, Prepared, PutResult, Result, StorageError, change, recorded,
 };
 use crate::artifact::Admitted;
 use crate::digest::CoreHash;
+use snapshot::MemorySnapshot;
+use state::{MemoryJournalEntry, MemoryState};
 
 impl Storage for MemoryStorage {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>> {

@@ -41,7 +41,7 @@ pub(super) fn prepare(
             }
         }
         #[cfg(feature = "objects")]
-        Some(blobs) => object_storage::prepare(server, (blobs, address.is_raced), creation),
+        Some(blobs) => object_storage::prepare(server, blobs, address.is_raced, creation),
         #[cfg(not(feature = "objects"))]
         Some(never) => match *never {},
     }
@@ -85,7 +85,8 @@ mod object_storage {
 
     pub(super) fn prepare(
         server: &PostgresServer,
-        (address, is_raced): (&ObjectAddress, bool),
+        address: &ObjectAddress,
+        is_raced: bool,
         creation: CreationPolicy,
     ) -> Result<Option<Box<dyn BlobStore>>> {
         let store = ObjectStore::open(address)?;

@@ -34,7 +34,7 @@ pub(super) fn examine(
     let mut examined = HashMap::new();
     session.each(&sql, &[blobs.into()], &mut |row| {
         let (blob, size) = (row.blob(0)?, row.integer(1)?);
-        let bytes = read(session, blob, (row, 1), false)?;
+        let bytes = read(session, blob, row, 1, false)?;
         examined.insert(blob, BlobExamination { size, bytes });
         Ok(())
     })?;
@@ -46,7 +46,8 @@ pub(super) fn examine(
 fn read(
     session: &DatabaseTransaction<'_>,
     blob: BlobHash,
-    (row, from): (SqlRow, usize),
+    row: SqlRow,
+    from: usize,
     may_be_copy: bool,
 ) -> PostgresResult<BlobReadResult> {
     let missing = || Ok(Err(PayloadDefect::Missing { blob }));
@@ -109,5 +110,5 @@ pub(super) fn read_of_capture(
     );
     let row = session.row(&sql, &[blob.into(), core.into(), capture.into()])?;
     let Some(row) = row else { return Ok(Err(PayloadDefect::Missing { blob })) };
-    read(session, blob, (row, 0), true)
+    read(session, blob, row, 0, true)
 }

@@ -157,7 +157,7 @@ impl NameRegistry {
         for (kind, role) in used.into_values() {
             match (names.role_id(kind, role), names.kind_id(kind.name())) {
                 (Some((id, _)), _) => correct_role(session, id, role)?,
-                (None, Some(id)) => names.insert_role(session, (kind, id), role)?,
+                (None, Some(id)) => names.insert_role(session, kind, id, role)?,
                 (None, None) => {}
             }
         }
@@ -184,7 +184,7 @@ impl NameRegistry {
         };
         for role in roles(prepared.admitted()) {
             if self.role_id(kind, role).is_none() {
-                self.insert_role(session, (kind, kind_id), role)?;
+                self.insert_role(session, kind, kind_id, role)?;
             }
         }
         Ok(())
@@ -203,7 +203,8 @@ impl NameRegistry {
     fn insert_role(
         &mut self,
         session: &DatabaseTransaction<'_>,
-        (kind, kind_id): (Kind, i64),
+        kind: Kind,
+        kind_id: i64,
         role: &Role,
     ) -> PostgresResult<()> {
         let id = self.roles.keys().next_back().map_or(1, |last| last + 1);

@@ -33,7 +33,8 @@ impl ObjectBlobStore {
         &self,
         blob: BlobHash,
         stored: &BlobCatalogEntry,
-        (part, cache): (ObjectRange, Option<&Cache>),
+        part: ObjectRange,
+        cache: Option<&Cache>,
     ) -> Result<BlobReadResult> {
         let Some(end) = part.start.checked_add(part.length) else {
             return Ok(Err(PayloadDefect::Missing { blob }));
@@ -56,12 +57,13 @@ impl ObjectBlobStore {
         &self,
         blob: BlobHash,
         stored: &BlobCatalogEntry,
-        (part, cache): (ObjectRange, Option<&Cache>),
+        part: ObjectRange,
+        cache: Option<&Cache>,
     ) -> PostgresResult<BlobReadResult> {
-        let read = match self.fetch(blob, stored, (part, cache))? {
+        let read = match self.fetch(blob, stored, part, cache)? {
             Ok(bytes) => return Ok(Ok(bytes)),
             // What was lost on the way is there when it is fetched again.
-            Err(_) => self.fetch(blob, stored, (part, cache))?,
+            Err(_) => self.fetch(blob, stored, part, cache)?,
         };
         Ok(read.map_err(|defect| PayloadDefect::Object {
             object: format!("{}/{}", self.store.name(), ObjectName(part.object).key()),
@@ -105,7 +107,7 @@ impl BlobStore for ObjectBlobStore {
         if let Some(bytes) = cache.and_then(|cache| copy(cache, blob, stored)) {
             return Ok(Ok(bytes));
         }
-        self.fetch_twice(blob, stored, (part, cache))
+        self.fetch_twice(blob, stored, part, cache)
     }
 
     fn delete(&self, object: [u8; 16]) -> PostgresResult<()> {

@@ -151,7 +151,7 @@ impl SqlRepairs for PostgresStorage {
             let owner = readmitted.is_complete().then_some(readmitted.artifact.id);
             for (capture, admitted) in readmitted.admitted() {
                 rows.add_members(capture, admitted.members());
-                rows.add_mentions((owner, capture), admitted, &names)?;
+                rows.add_mentions(owner, capture, admitted, &names)?;
                 facts(admitted.core(), admitted).for_each(|fact| rows.add_fact(fact, |_| owner));
             }
         }

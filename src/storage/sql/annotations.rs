@@ -58,7 +58,7 @@ pub(super) fn manual_links<S: SqlSession>(
            JOIN artifact s ON s.id = l.source JOIN artifact t ON t.id = l.target ORDER BY 1, 2, 3, 4",
         S::DIALECT.artifacts("?1")
     );
-    read_rows_of(session, &sql, (of, &[]), |row| {
+    read_rows_of(session, &sql, of, &[], |row| {
         let (source, target) = (row.core(2)?, row.core(3)?);
         Ok(ManualLink { source, relation: row.text(1)?, target, note: row.optional_text(4)? })
     })

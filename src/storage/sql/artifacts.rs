@@ -51,7 +51,7 @@ fn attributes_where<S: SqlSession>(
         S::DIALECT.artifacts("?1"),
         S::DIALECT.attributes()
     );
-    read_rows_of(session, &sql, (of, &name), |row| {
+    read_rows_of(session, &sql, of, &name, |row| {
         Ok(AttributeRecord { name: row.text(1)?, value: row.text(2)?, number: row.optional_integer(3)? })
     })
 }

@@ -48,7 +48,7 @@ pub(in crate::storage) fn captures<S: SqlSession>(
         "SELECT {columns} FROM {} JOIN capture c ON c.artifact = a.id {joins} ORDER BY c.id",
         S::DIALECT.artifacts("?1")
     );
-    read_rows_of(session, &sql, (of, &[]), capture_record)
+    read_rows_of(session, &sql, of, &[], capture_record)
 }
 
 /// Returns each of these captures, if it is stored.
@@ -243,7 +243,7 @@ impl<S: SqlSnapshot> CaptureQueries for S {
             shared.entry(blob).or_insert((Vec::new(), count)).0.push(dependent);
         }
         let sql = format!("{} ORDER BY 1, 2, 3", files_of_artifacts(dialect));
-        let files = read_rows_of(self.session(), &sql, (of, &[]), |row| {
+        let files = read_rows_of(self.session(), &sql, of, &[], |row| {
             let others = shared.get(row.value(2)?);
             let name = row.text(1)?;
             Ok(others.map(|(dependents, count)| SharedFile {
@@ -272,7 +272,7 @@ impl<S: SqlSnapshot> CaptureQueries for S {
             is_document = dialect.is_of_documents("k"),
             is_other_document = dialect.is_of_documents("g")
         );
-        let found = self.answer(read_rows_of(self.session(), &sql, (of, &[]), |row| row.core(1)))?;
+        let found = self.answer(read_rows_of(self.session(), &sql, of, &[], |row| row.core(1)))?;
         Ok(found.into_iter().map(BTreeSet::from_iter).collect())
     }
 }

@@ -132,7 +132,8 @@ fn read_rows<S: SqlSession, T>(
 fn read_rows_of<S: SqlSession, T: Clone>(
     session: &S,
     sql: &str,
-    (of, others): (&[CoreHash], &[SqlParameter]),
+    of: &[CoreHash],
+    others: &[SqlParameter],
     read: impl Fn(&SqlRow) -> Result<T, DamagedValue>,
 ) -> SqlResult<Vec<Vec<T>>, S> {
     let mut found: HashMap<CoreHash, Vec<T>> = HashMap::new();

@@ -38,7 +38,7 @@ impl Store {
         let place = StagedDatabase::at(path, self.path(), options.force)?;
         let snapshot = self.snapshot()?;
         let head = snapshot.journal_head()?;
-        copy(snapshot.connection(), (place.temp_path(), path), watch)?;
+        copy(snapshot.connection(), place.temp_path(), path, watch)?;
         drop(snapshot);
         let verified = verify(place.temp_path(), self.path(), head, options.sample, watch)?;
         let bytes = place.finish()?;
@@ -54,7 +54,8 @@ const PAGES: i32 = 1024;
 /// Copies the database as seen by the connection `from` into a new file, which errors report as `name`.
 pub(super) fn copy(
     from: &Connection,
-    (to, name): (&Path, &Path),
+    to: &Path,
+    name: &Path,
     watch: &mut dyn FnMut(BackupProgress),
 ) -> Result<()> {
     let failed = |error| StorageError::from_sqlite_named(to, name, error);

@@ -79,14 +79,13 @@ impl SqliteJournalWriter {
     ) -> rusqlite::Result<()> {
         recorded::check_next(self.last, entry).map_err(refused)?;
         let seq = after(self.last.seq.cast_signed(), "journal")?;
-        let (at, record) = (entry.at.timestamp_millis(), &entry.record);
         self.last = entry.head();
         if let Some(addition) = entry.addition()
             && entry.is_in_written_form()
         {
-            return insert_addition(statements, (seq, at), entry.actor.as_deref(), &addition, &record.chain);
+            return insert_addition(statements, seq, entry, &addition);
         }
-        insert_text(statements, (seq, at), &record.entry, &record.chain)
+        insert_text(statements, seq, entry)
     }
 
     /// Appends an entry from which no row of the catalog follows.
@@ -96,25 +95,24 @@ impl SqliteJournalWriter {
     }
 }
 
-/// Inserts the row of an addition: its number and time, its actor, what it adds, and its chain value.
+/// Inserts the row of the entry of an addition with its number: its time, its actor, what it adds, and its chain value.
 fn insert_addition(
     statements: &impl StatementProvider,
-    (seq, at): (i64, i64),
-    actor: Option<&str>,
+    seq: i64,
+    entry: &RecordedEntry,
     addition: &RecordedAddition<'_>,
-    chain: &Digest,
 ) -> rusqlite::Result<()> {
     let RecordedAddition { target: CaptureTarget { capture, artifact }, kind, size, source_path } = addition;
     let size = i64::try_from(*size).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     let parts: [&dyn ToSql; 9] = [
         &seq,
-        &at,
-        &actor,
+        &entry.at.timestamp_millis(),
+        &entry.actor,
         kind,
         artifact.0.as_bytes(),
         capture.0.as_bytes(),
         &size,
-        chain.as_bytes(),
+        entry.record.chain.as_bytes(),
         source_path,
     ];
     statements.with(
@@ -124,15 +122,11 @@ fn insert_addition(
     )
 }
 
-/// Inserts the row of an entry that is stored as text: its number and time, its text and its chain value.
-fn insert_text(
-    statements: &impl StatementProvider,
-    (seq, at): (i64, i64),
-    text: &str,
-    chain: &Digest,
-) -> rusqlite::Result<()> {
+/// Inserts the row of an entry that is stored as text with its number: its time, its text and its chain value.
+fn insert_text(statements: &impl StatementProvider, seq: i64, entry: &RecordedEntry) -> rusqlite::Result<()> {
+    let (at, record) = (entry.at.timestamp_millis(), &entry.record);
     statements.with("INSERT INTO journal (seq, at, entry, chain) VALUES (?1, ?2, ?3, ?4)", |insert| {
-        insert.execute((seq, at, text, chain.as_bytes())).map(drop)
+        insert.execute((seq, at, &*record.entry, record.chain.as_bytes())).map(drop)
     })
 }
 

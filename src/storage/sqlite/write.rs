@@ -160,7 +160,8 @@ impl<'t> SqliteWriter<'t> {
         &mut self,
         new: &NewCapture<'_>,
         admitted: &Admitted,
-        (at, source_entry): (i64, Option<i64>),
+        at: i64,
+        source_entry: Option<i64>,
     ) -> rusqlite::Result<()> {
         let warnings = sql::warnings(admitted)?;
         let row = (

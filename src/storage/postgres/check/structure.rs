@@ -59,8 +59,10 @@ impl DatabaseInspection<'_> {
     /// Finds duplicate and incomplete rows, rows that refer to missing ones, and rows that contradict each other.
     pub(super) fn structure(&self, findings: &mut Vec<Finding>) -> Result<()> {
         let mut questions = Vec::new();
-        questions.extend(KEYS.iter().map(|key| duplicates(*key)));
-        questions.extend(REFERENCES.iter().map(|reference| references(*reference)));
+        questions.extend(KEYS.iter().map(|(table, key)| duplicates(table, key)));
+        questions.extend(
+            REFERENCES.iter().map(|(table, column, parent, key)| references(table, column, parent, key)),
+        );
         questions.push(sql::wrong_creation_times(Dialect::Postgres));
         questions.extend(of_rows());
         questions.extend(of_blobs());
@@ -68,7 +70,7 @@ impl DatabaseInspection<'_> {
     }
 }
 
-fn duplicates((table, key): (&'static str, &str)) -> Question {
+fn duplicates(table: &'static str, key: &str) -> Question {
     let sql = format!(
         "SELECT count(*), array_to_string(ARRAY[{}], ', ') FROM {table}
           GROUP BY {key} HAVING count(*) > 1 ORDER BY {key}",
@@ -77,7 +79,7 @@ fn duplicates((table, key): (&'static str, &str)) -> Question {
     Question::new(SURPLUS_ROW, QuestionSubject::Table(table), "{} of its rows have the key {}", sql)
 }
 
-fn references((table, column, parent, key): (&'static str, &str, &str, &str)) -> Question {
+fn references(table: &'static str, column: &str, parent: &str, key: &str) -> Question {
     // The bytes of a blob are in an object, in its base or in its row; no other row may refer to nothing.
     let but = if table == "blob" { format!("AND x.{column} IS NOT NULL") } else { String::new() };
     let sql = format!(

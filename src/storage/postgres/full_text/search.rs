@@ -11,19 +11,26 @@ use crate::storage::postgres::snapshot::PostgresSnapshot;
 use crate::storage::sql::{SqlRow, SqlSession as _, StatementParameters};
 use crate::storage::{Result, StorageError};
 
+/// The passages that match by their words: the row ids of their captures, and their numbers in these.
+#[derive(Default)]
+struct FoundByWords {
+    captures: Vec<i64>,
+    numbers: Vec<i64>,
+}
+
 /// Returns the query for the matching passages with their scores: those that a complete vector shows, and those that were
 /// found by their words. Scores are those of `ts_rank`, divided by one plus the logarithm of the length.
 fn hits(
     expressions: &Expressions,
     fields: &[&str],
-    (captures, numbers): (&[i64], &[i64]),
+    found: &FoundByWords,
     among: Option<&[CoreHash]>,
     parameters: &mut StatementParameters,
 ) -> String {
     let exact = parameters.bind(expressions.exact.as_deref());
     let loose = parameters.bind(expressions.loose.as_str());
     let of_fields = of_fields(fields, parameters);
-    let (captures, numbers) = (parameters.bind(captures), parameters.bind(numbers));
+    let (captures, numbers) = (parameters.bind(&found.captures[..]), parameters.bind(&found.numbers[..]));
     let is_among = among.map(|among| {
         format!("WHERE c.artifact IN (SELECT id FROM artifact WHERE core = ANY({}))", parameters.bind(among))
     });
@@ -66,7 +73,7 @@ impl PostgresSnapshot<'_> {
         }
         let expressions = Expressions::new(&query)?;
         let fields: Vec<&str> = query.fields().iter().map(|field| field.name()).collect();
-        let (captures, numbers) = self.passages_by_words(&query, &expressions, &fields)?;
+        let found = self.passages_by_words(&query, &expressions, &fields)?;
         let chosen = match grouping {
             PassageGrouping::Passage => "SELECT *, 0::bigint AS more FROM scored",
             PassageGrouping::Artifact => {
@@ -75,8 +82,7 @@ impl PostgresSnapshot<'_> {
             }
         };
         let mut parameters = StatementParameters::default();
-        let found = (&captures[..], &numbers[..]);
-        let hits = hits(&expressions, &fields, found, among, &mut parameters);
+        let hits = hits(&expressions, &fields, &found, among, &mut parameters);
         let limit = parameters.bind(limit);
         let sql = format!(
             "{hits} SELECT a.core, b.digest, b.number, b.score::text, b.more
@@ -92,7 +98,7 @@ impl PostgresSnapshot<'_> {
         query: &FullTextQuery,
         expressions: &Expressions,
         fields: &[&str],
-    ) -> PostgresResult<(Vec<i64>, Vec<i64>)> {
+    ) -> PostgresResult<FoundByWords> {
         let mut parameters = StatementParameters::default();
         let loose = parameters.bind(expressions.loose.as_str());
         let of_fields = of_fields(fields, &mut parameters);
@@ -100,16 +106,16 @@ impl PostgresSnapshot<'_> {
             "SELECT p.capture, p.number, p.rest FROM search_passage p
               WHERE p.rest IS NOT NULL AND (p.words IS NULL OR p.words @@ {loose}::tsquery) AND {of_fields}"
         );
-        let (mut captures, mut numbers) = (Vec::new(), Vec::new());
+        let mut found = FoundByWords::default();
         self.session.each(&sql, parameters.values(), &mut |row| {
             let words: Vec<&[u8]> = row.bytes(2)?.split(|byte| *byte == b' ').collect();
             if query.occurrences(&words).is_some() {
-                captures.push(row.integer(0)?);
-                numbers.push(row.integer(1)?);
+                found.captures.push(row.integer(0)?);
+                found.numbers.push(row.integer(1)?);
             }
             Ok(())
         })?;
-        Ok((captures, numbers))
+        Ok(found)
     }
 }
 

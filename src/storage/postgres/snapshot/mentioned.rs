@@ -48,7 +48,8 @@ impl PostgresSnapshot<'_> {
     /// in the order, or if they are many and the page is large.
     pub(super) fn page_of_mention(
         &self,
-        (group, digest): (Option<&str>, Digest),
+        group: Option<&str>,
+        digest: Digest,
         order: Order,
         page: &Page,
     ) -> PostgresResult<Option<HitPage<Hit>>> {

@@ -271,6 +271,7 @@ impl FindSnapshot for PostgresSnapshot<'_> {
         order: Order,
         page: &Page,
     ) -> Result<Option<HitPage<Hit>>> {
-        self.answer(self.page_of_mention(mention, order, page))
+        let (group, digest) = mention;
+        self.answer(self.page_of_mention(group, digest, order, page))
     }
 }

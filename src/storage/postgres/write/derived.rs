@@ -37,7 +37,8 @@ impl DerivedRows {
     /// Adds what a capture mentions. Without the number of its artifact, adds nothing that belongs to that.
     pub(in crate::storage::postgres) fn add_mentions(
         &mut self,
-        (artifact, capture): (Option<i64>, i64),
+        artifact: Option<i64>,
+        capture: i64,
         admitted: &Admitted,
         names: &NameRegistry,
     ) -> PostgresResult<()> {

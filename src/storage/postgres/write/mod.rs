@@ -73,7 +73,7 @@ impl RowWriter<'_, '_, '_> {
         blobs::reprieve(session, &needed)?;
         let ids = changes.artifacts.write(session, self.names)?;
         changes.captures.write(session, &ids)?;
-        self.write_derived(&changes.captures, (changes.facts, changes.at), &ids)?;
+        self.write_derived(&changes.captures, changes.facts, changes.at, &ids)?;
         changes.annotations.write(session)?;
         artifacts::delete_artifacts(session, &changes.removed.into_iter().collect::<Vec<_>>(), changes.at)?;
         sql::put_tombstones(session, changes.tombstones.into_values().collect())
@@ -83,14 +83,15 @@ impl RowWriter<'_, '_, '_> {
     fn write_derived(
         &self,
         captures: &CaptureChanges<'_>,
-        (facts, at): (Vec<Row>, DateTime<Utc>),
+        facts: Vec<Row>,
+        at: DateTime<Utc>,
         ids: &HashMap<CoreHash, i64>,
     ) -> PostgresResult<()> {
         let (mut rows, mut growing) = (DerivedRows::default(), AddedVersions::default());
         for (core, capture, content) in captures.contents() {
             if let Some(artifact) = ids.get(&core) {
                 rows.add_members(capture, content.admitted().members());
-                rows.add_mentions((Some(*artifact), capture), content.admitted(), self.names)?;
+                rows.add_mentions(Some(*artifact), capture, content.admitted(), self.names)?;
                 growing.add(*artifact, content, self.names);
             }
         }

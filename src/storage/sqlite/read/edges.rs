@@ -74,8 +74,8 @@ impl ReferenceQueries for SqliteSnapshot<'_> {
             let mut first = *first;
             loop {
                 let left = limit - count_targets(&missing);
-                let Some(last) = self.last_key((first, *end), left)? else { break };
-                let with_keys = self.missing_with_keys((first, last))?;
+                let Some(last) = self.last_key(first, *end, left)? else { break };
+                let with_keys = self.missing_with_keys(first, last)?;
                 missing.append(&mut page_of_unresolved(with_keys, after.as_ref(), left));
                 if last == *end {
                     break;
@@ -229,7 +229,7 @@ impl SqliteSnapshot<'_> {
     }
 
     /// Returns the last of the first `limit` keys of missing digests between two keys; `None` if there are none.
-    fn last_key(&self, (first, last): (i64, i64), limit: usize) -> Result<Option<i64>> {
+    fn last_key(&self, first: i64, last: i64, limit: usize) -> Result<Option<i64>> {
         let sql = "SELECT max(key) FROM (SELECT DISTINCT key FROM unresolved_reference
                                           WHERE key BETWEEN ?1 AND ?2 ORDER BY key LIMIT ?3)";
         let parameters = [first.into(), last.into(), limit.into()];
@@ -237,7 +237,7 @@ impl SqliteSnapshot<'_> {
     }
 
     /// Returns the references to missing digests with keys from the first to the last one, sorted.
-    fn missing_with_keys(&self, (first, last): (i64, i64)) -> Result<Vec<UnresolvedReference>> {
+    fn missing_with_keys(&self, first: i64, last: i64) -> Result<Vec<UnresolvedReference>> {
         let (inverses, mut missing) = (self.inverse_relations()?, Vec::new());
         let sql = "SELECT DISTINCT c.artifact FROM unresolved_reference u JOIN capture c ON c.id = u.capture
                     WHERE u.key BETWEEN ?1 AND ?2";

@@ -66,7 +66,7 @@ impl Store {
     /// Copies the vault, as it is, to a file beside it.
     fn keep(&self, vault: &Connection, staging: &StagingDir) -> Result<PathBuf> {
         let copy = staging.path("old");
-        backup::copy(vault, (&copy, &self.path), &mut |_| {})?;
+        backup::copy(vault, &copy, &self.path, &mut |_| {})?;
         let real = connection::real(&self.path);
         let names = (1_u32..).map(|number| connection::sibling_path(&real, &format!(".damaged-{number}")));
         let is_free = |path: &PathBuf| fs::symlink_metadata(path).is_err();

@@ -23,6 +23,13 @@ use crate::storage::sqlite::unresolved::{self, ReferenceReader};
 use crate::storage::sqlite::{dictionaries, digest_stripping, remove};
 use crate::storage::versions::{self, StoredVersion, StoredVersions};
 
+/// A kind, and its row id in the vault.
+#[derive(Clone, Copy)]
+struct StoredKind {
+    kind: Kind,
+    id: i64,
+}
+
 impl SqliteWriter<'_> {
     /// Stores the bytes of an artifact; `known` is the blob of its capture, if that exists. `sibling` is the blob of an earlier
     /// capture.
@@ -52,7 +59,8 @@ impl SqliteWriter<'_> {
                     return self.longer_blob(id, member, payload, kind, shorter);
                 }
             }
-            self.new_blob(id, member, payload, (admitted.kind(), kind), sibling)
+            let kind = StoredKind { kind: admitted.kind(), id: kind };
+            self.new_blob(id, member, payload, kind, sibling)
         };
         admitted.stored().zip(payload::payloads(prepared)?).map(store).collect()
     }
@@ -126,7 +134,7 @@ impl SqliteWriter<'_> {
         id: i64,
         member: &Member,
         prepared: &'p PreparedPayload,
-        (kind, kind_id): (Kind, i64),
+        kind: StoredKind,
         sibling: Option<i64>,
     ) -> rusqlite::Result<StoredBlob<'p>> {
         let mut dictionary = None;
@@ -134,18 +142,18 @@ impl SqliteWriter<'_> {
             PreparedPayload::Delta(delta) if self.recent_delta(id, member, delta, sibling)? => {
                 return Ok(StoredBlob { id, digests: delta.stripped.as_slice().into() });
             }
-            PreparedPayload::Whole(payload) if self.is_usable(payload, kind_id)? => {
-                self.payload(id, kind_id, member, payload, sibling)?;
+            PreparedPayload::Whole(payload) if self.is_usable(payload, kind.id)? => {
+                self.payload(id, kind.id, member, payload, sibling)?;
                 return Ok(StoredBlob { id, digests: payload.digests.as_slice().into() });
             }
             PreparedPayload::Delta(_) | PreparedPayload::Waiting => {
-                dictionary = self.dictionary_by_now(kind, kind_id)?;
+                dictionary = self.dictionary_by_now(kind)?;
             }
             PreparedPayload::Whole(_) => {}
         }
         let stripped = digest_stripping::strip(member.bytes());
         let now = Payload::new(member.bytes(), stripped.as_ref(), dictionary);
-        self.payload(id, kind_id, member, &now, sibling)?;
+        self.payload(id, kind.id, member, &now, sibling)?;
         Ok(StoredBlob { id, digests: now.digests.into() })
     }
 
@@ -182,9 +190,9 @@ impl SqliteWriter<'_> {
     }
 
     /// Returns the dictionary for a kind, if there is one by now that may be used.
-    fn dictionary_by_now(&mut self, kind: Kind, kind_id: i64) -> rusqlite::Result<Option<Arc<Dictionary>>> {
-        let Some(dictionary) = self.dictionaries.by_now(kind.name()) else { return Ok(None) };
-        Ok(self.dictionary_id(kind_id, &dictionary)?.map(|_| dictionary))
+    fn dictionary_by_now(&mut self, kind: StoredKind) -> rusqlite::Result<Option<Arc<Dictionary>>> {
+        let Some(dictionary) = self.dictionaries.by_now(kind.kind.name()) else { return Ok(None) };
+        Ok(self.dictionary_id(kind.id, &dictionary)?.map(|_| dictionary))
     }
 
     fn dictionary_id(&mut self, kind: i64, dictionary: &Dictionary) -> rusqlite::Result<Option<i64>> {
@@ -396,7 +404,7 @@ impl SqliteWriter<'_> {
         let id = self.next_capture.max(pending.entry);
         self.next_capture = after(id, "capture")?;
         let new = NewCapture { id, artifact, is_first, blobs };
-        self.insert_capture(&new, admitted, (pending.at, source_entry))?;
+        self.insert_capture(&new, admitted, pending.at, source_entry)?;
         self.mentions(&new, kind, &admitted.draft().mentions)?;
         let is_document = is_first && admitted.manifest().is_none();
         if new.blobs.first().is_some_and(|blob| is_document && blob.id % super::TRY_DICTIONARY == 0) {
