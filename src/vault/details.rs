@@ -258,22 +258,24 @@ impl CapturesRequest {
 }
 
 impl Vault {
-    /// Returns whether a capture is stored.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read.
-    pub fn has_capture(&self, artifact: CoreHash, capture: CaptureHash) -> Result<bool, StorageError> {
-        Ok(self.snapshot()?.capture(artifact, capture)?.is_some())
-    }
-
-    /// Reads and hashes all bytes of a capture, and returns whether they are those that it was stored with.
+    /// Reads and hashes all bytes of a capture, and returns whether they are those that it was stored with; `None` if the vault
+    /// does not have the capture.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn returns_capture(&self, artifact: CoreHash, capture: CaptureHash) -> Result<bool, StorageError> {
-        match self.snapshot()?.read_members(artifact, capture) {
-            Err(error) if error.is_of_damage() => Ok(false),
-            read => read.map(|_| true),
+    pub fn returns_capture(
+        &self,
+        artifact: CoreHash,
+        capture: CaptureHash,
+    ) -> Result<Option<bool>, StorageError> {
+        // One state is examined: what is removed meanwhile is not damaged.
+        let snapshot = self.snapshot()?;
+        if snapshot.capture(artifact, capture)?.is_none() {
+            return Ok(None);
+        }
+        match snapshot.read_members(artifact, capture) {
+            Err(error) if error.is_of_damage() => Ok(Some(false)),
+            read => read.map(|_| Some(true)),
         }
     }
 }

@@ -169,11 +169,12 @@ impl Mover {
         let mut left_out = Vec::new();
         for (path, waiting) in waiting.iter() {
             let (core, capture) = (waiting.original.core(), waiting.original.capture());
-            if !vault.has_capture(core, capture)? {
-                left_out.push((path.clone(), "it was removed from the vault after it was stored"));
-            } else if !vault.returns_capture(core, capture)? {
-                left_out.push((path.clone(), "the bytes in the vault were damaged after it was stored"));
-            }
+            let why = match vault.returns_capture(core, capture)? {
+                Some(true) => continue,
+                Some(false) => "the bytes in the vault were damaged after it was stored",
+                None => "it was removed from the vault after it was stored",
+            };
+            left_out.push((path.clone(), why));
         }
         for (path, why) in left_out {
             waiting.remove(&path);
