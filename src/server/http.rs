@@ -23,8 +23,9 @@ use tokio::time::timeout;
 
 use super::connections::{self, ConnectionLimits, DownloadBody, GRACE, HEAD_TIMEOUT, READ_TIMEOUT};
 use super::frame::{self, PageLayout};
-use super::visit::{self, FormToken, MAX_FORM_BYTES};
-use super::visit::{Download, Hint, Medium, PageError, PageRequest, ResponseContent};
+use super::visit::{
+    self, Download, FormToken, Hint, MAX_FORM_BYTES, Medium, PageError, PageRequest, ResponseContent,
+};
 use super::{address, pages};
 use crate::vault::Vault;
 use crate::vault::prices::ModelPrice;

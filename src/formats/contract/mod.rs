@@ -1,6 +1,7 @@
 //! `contract`: IO contracts, in JSON or YAML. Rules: the IO contract specification's static checks; `docs/formats.md`,
 //! "contract".
 
+mod attributes;
 mod dialect;
 mod key_field;
 mod key_path;
@@ -23,8 +24,8 @@ use crate::json::canonical::rfc8785;
 use crate::json::reader::{Defect, Limits, MemberNames, ReadError};
 use crate::validation::{Findings, Report, RuleInfo, apply};
 
+use attributes::{EFFECTS, IO_REFS};
 use read::{ContractCore, ContractMembers};
-use transcript::{EFFECTS, IO_REFS};
 
 pub(crate) use dialect::foreign_language;
 pub use key_path::KeyPath;
@@ -40,14 +41,14 @@ static INFO: KindInfo = KindInfo {
     noun: "contract",
     plural: "contracts",
     members: &["contract"],
-    attributes: &transcript::ATTRIBUTES,
+    attributes: &attributes::ATTRIBUTES,
     inverse_relation: Some("governs"),
     fields: &[transcript::FIELD],
     step_noun: "term",
     step_prefix: Some(("/effects/", 0)),
     further_steps: Some(("/io_refs/", transcript::IO_REF)),
-    view: transcript::ARTIFACTS,
-    tables: &[transcript::EFFECTS_TABLE, transcript::IO_REFS_TABLE],
+    view: attributes::ARTIFACTS,
+    tables: &[attributes::EFFECTS_TABLE, attributes::IO_REFS_TABLE],
     ..KindInfo::NONE
 };
 

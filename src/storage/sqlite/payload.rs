@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::compress::{self, Dictionary, FrameDependency};
-use super::compress::{PayloadContent, as_bytes, as_digests, defect};
+use super::compress::{self, Dictionary, FrameDependency, PayloadContent, as_bytes, as_digests, defect};
 use super::delta_bases::{RecentBases, RecentDelta};
 use super::dictionaries::{DecompressionDictionaryCache, Dictionaries, DictionaryChoice};
 use super::digest_stripping::{self, StrippedText};
