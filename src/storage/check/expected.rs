@@ -13,7 +13,7 @@ use crate::storage::catalog::{Row, RowChange, RowKey, journaled};
 use crate::storage::entry::EntryText;
 use crate::storage::{CaptureTarget, Tombstone};
 
-/// The number of rows of most artifacts at most: their memory is not doubled when one is added.
+/// Up to this number, room for the rows of an artifact is reserved one row at a time, so that none stays unused.
 const FEW_ROWS: usize = 8;
 
 /// The tables whose rows follow from the journal alone.
