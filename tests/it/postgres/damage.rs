@@ -135,11 +135,13 @@ impl Damaged {
         self.client.borrow_mut().execute(sql, &[]).unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 
-    fn restore(&self) {
-        let restore =
-            |table: &String| format!("DELETE FROM {table}; INSERT INTO {table} SELECT * FROM copy_{table};");
-        let sql: String = self.tables.keys().map(restore).collect();
+    fn restore_table(&self, table: &str) {
+        let sql = format!("DELETE FROM {table}; INSERT INTO {table} SELECT * FROM copy_{table}");
         self.client.borrow_mut().batch_execute(&sql).unwrap();
+    }
+
+    fn restore(&self) {
+        self.tables.keys().for_each(|table| self.restore_table(table));
     }
 
     /// The artifacts whose bytes are given back, and are not theirs.
@@ -345,7 +347,7 @@ fn check_tables(damaged: &Damaged, is_wanted: impl Fn(&str) -> bool) {
             wrong.extend(
                 damaged.wrong_bytes().into_iter().map(|core| format!("{sql}\n    wrong bytes of {core}")),
             );
-            damaged.restore();
+            damaged.restore_table(table);
         }
     }
     assert_eq!(damaged.new_findings(), [""; 0]);
