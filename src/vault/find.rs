@@ -11,7 +11,9 @@ use crate::artifact::{FINISHED_AT, Kind};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::formats;
 use crate::json::reader::excerpt;
-use crate::storage::{self, ArtifactRecord, Order, Page, Snapshot, StorageError, TimeBasis, TimePeriod};
+use crate::storage::{
+    self, ArtifactRecord, HitPage, Order, Page, Snapshot, StorageError, TimeBasis, TimePeriod,
+};
 
 pub use crate::storage::{Condition, Cursor};
 
@@ -222,6 +224,9 @@ pub enum ArtifactMatch {
 /// The number up to which matches are counted if fewer are returned.
 const COUNTED: usize = 1_000;
 
+/// Maximum number of matches that are read at a time.
+const READ: usize = 50_000;
+
 /// Number of artifacts whose details are read at a time.
 const BATCH: usize = 1_000;
 
@@ -241,13 +246,6 @@ impl FindRequest {
     }
 }
 
-/// Matching artifacts: the first ones, whether there are more, and the number of omitted ones.
-struct FindResults {
-    hits: Vec<Hit>,
-    is_more: bool,
-    hidden: usize,
-}
-
 impl Vault {
     /// Returns the number of artifacts that match `filter`.
     ///
@@ -259,8 +257,8 @@ impl Vault {
 }
 
 impl FindRequest {
-    /// Runs the request, and passes the artifacts to `visit` one at a time, so that their details need not be in memory
-    /// together. The answer contains everything else.
+    /// Runs the request, and passes the artifacts to `visit` one at a time, so that they need not be in memory together. The
+    /// answer contains everything else.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read, and any error that `visit` returns.
@@ -270,60 +268,49 @@ impl FindRequest {
         visit: &mut dyn FnMut(FoundArtifact) -> Result<(), E>,
     ) -> Result<FindAnswer, E> {
         let snapshot = vault.snapshot()?;
-        let FindResults { mut hits, is_more, hidden } = self.matching(&*snapshot)?;
-        let found = hits.len();
-        let limit = limit_of(self.limit);
-        hits.truncate(limit);
-        let last = hits.last().filter(|_| is_more || hits.len() < found);
-        let next = last.map(|hit| self.order.cursor(&*snapshot, &hit.artifact)).transpose()?;
-        for batch in hits.chunks(BATCH) {
-            let cores: Vec<CoreHash> = batch.iter().map(|hit| hit.artifact.core).collect();
-            let details = ArtifactDetails::read(&*snapshot, &cores, &self.details)?;
-            for (Hit { artifact, matches }, details) in batch.iter().zip(details) {
-                let matches = matches.iter().map(ArtifactMatch::from).collect();
-                visit(FoundArtifact { artifact: artifact.into(), details, matches })?;
-            }
-        }
-        Ok(FindAnswer { hits: Vec::new(), next, found: found as u64, is_more, hidden: hidden as u64 })
-    }
-
-    /// Returns the matching artifacts from the cursor on. The search stops after the limit or `COUNTED`, whichever is
-    /// larger.
-    fn matching(&self, snapshot: &dyn Snapshot) -> Result<FindResults, StorageError> {
-        let limit = limit_of(self.limit);
         let (filter, order) = (storage::Filter::from(&self.filter), self.order.to_order()?);
-        let find =
-            |limit: usize, after: Option<Cursor>| snapshot.find(&filter, order, &Page { limit, after });
-        let after = self.after.clone();
+        let limit = limit_of(self.limit);
+        // The search stops after the limit or `COUNTED`, whichever is larger.
         let most = limit.max(COUNTED);
-        let mut page = find(most, after.clone())?;
-        let versions = formats::versions();
-        let is_versioned = |hit: &Hit| versions.iter().any(|(kind, _)| *kind == hit.artifact.kind);
-        if self.all_versions || !page.items.iter().any(is_versioned) {
-            return Ok(FindResults { is_more: page.next.is_some(), hits: page.items, hidden: 0 });
-        }
-        let is_everything = page.next.is_none() && after.is_none();
-        let mut matching = FindResults { hits: Vec::new(), is_more: false, hidden: 0 };
-        loop {
-            let artifacts = page.items.iter().map(|hit| &hit.artifact);
+        let versions = if self.all_versions { Vec::new() } else { formats::versions() };
+        let (mut found, mut hidden, mut is_versioned, mut last) = (0, 0, false, None);
+        let mut page = Page { limit: most.min(READ), after: self.after.clone() };
+        let is_more = loop {
+            let HitPage { items: mut hits, next } = snapshot.find(&filter, order, &page)?;
+            let is_everything = next.is_none() && page.after.is_none();
+            let artifacts = hits.iter().map(|hit| &hit.artifact);
             let extended = if is_everything {
-                query::extended(snapshot, &artifacts, &versions)?
+                query::extended(&*snapshot, &artifacts, &versions)?
             } else {
                 // An artifact of any other page can extend one of this page.
-                query::extended_by_matching(snapshot, &artifacts, &filter, &versions)?
+                query::extended_by_matching(&*snapshot, &artifacts, &filter, &versions)?
             };
-            let read = page.items.len();
-            page.items.retain(|hit| !extended.contains(&hit.artifact.core));
-            matching.hidden += read - page.items.len();
-            matching.hits.append(&mut page.items);
-            matching.is_more = matching.hits.len() > most;
-            match page.next.take().filter(|_| !matching.is_more) {
-                Some(next) => page = find(COUNTED, Some(next))?,
-                None => break,
+            is_versioned |=
+                hits.iter().any(|hit| versions.iter().any(|(kind, _)| *kind == hit.artifact.kind));
+            let read = hits.len();
+            hits.retain(|hit| !extended.contains(&hit.artifact.core));
+            hidden += read - hits.len();
+            let shown = hits.get(..limit.saturating_sub(found).min(hits.len())).unwrap_or_default();
+            last = shown.last().map(|hit| hit.artifact.clone()).or(last);
+            for batch in shown.chunks(BATCH) {
+                let cores: Vec<CoreHash> = batch.iter().map(|hit| hit.artifact.core).collect();
+                let details = ArtifactDetails::read(&*snapshot, &cores, &self.details)?;
+                for (Hit { artifact, matches }, details) in batch.iter().zip(details) {
+                    let matches = matches.iter().map(ArtifactMatch::from).collect();
+                    visit(FoundArtifact { artifact: artifact.into(), details, matches })?;
+                }
             }
-        }
-        matching.hits.truncate(most);
-        Ok(matching)
+            found += hits.len();
+            // Where some are extended by others, all of the following ones may be.
+            if found > most || next.is_none() || (found == most && !is_versioned) {
+                break found > most || next.is_some();
+            }
+            page.after = next;
+        };
+        let found = found.min(most);
+        let last = last.filter(|_| is_more || limit < found);
+        let next = last.map(|artifact| self.order.cursor(&*snapshot, &artifact)).transpose()?;
+        Ok(FindAnswer { hits: Vec::new(), next, found: found as u64, is_more, hidden: hidden as u64 })
     }
 }
 

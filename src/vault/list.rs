@@ -63,6 +63,35 @@ impl ListRequest {
         self.read(&*vault.snapshot()?)
     }
 
+    /// Runs the request, and passes the rows to `visit` one at a time, so that they need not be in memory together, until it
+    /// returns that no more are wanted. Returns the end of the page; `None` if it is the last one or all are not wanted.
+    ///
+    /// # Errors
+    /// Same as [`ListRequest::run`], and any error that `visit` returns.
+    pub fn visit<E: From<StorageError>>(
+        &self,
+        vault: &Vault,
+        visit: &mut dyn FnMut(ListRow) -> Result<bool, E>,
+    ) -> Result<Option<Cursor>, E> {
+        let snapshot = vault.snapshot()?;
+        let (mut page, mut left) = (self.clone(), limit_of(self.limit));
+        loop {
+            // With the row that shows whether there is another page, as many as are read at a time.
+            page.limit = Some(left.min(READ.1 - 1) as u64);
+            let ListAnswer { rows, next } = page.read(&*snapshot)?;
+            left -= rows.len();
+            for row in rows {
+                if !visit(row)? {
+                    return Ok(None);
+                }
+            }
+            if left == 0 || next.is_none() {
+                return Ok(next);
+            }
+            page.after = next;
+        }
+    }
+
     /// Runs the request on a snapshot, which several pages can share.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use runvault::vault::find::{ArtifactFilter, Condition, FindOrder};
 use runvault::vault::list::{ListAnswer, ListRequest, ListRow};
 use serde_json::{Value, json};
 
-use crate::sandbox::{Sandbox, repository, run_pack, sealed, session};
+use crate::sandbox::{Ran, Sandbox, repository, run_pack, sealed, session};
 use crate::traces;
 
 /// A run pack with this time of creation and this number of failed steps.
@@ -162,6 +162,41 @@ fn pages_are_the_whole_list_in_every_order() {
             }
         }
     }
+}
+
+#[test]
+fn a_long_list_has_every_row_once_in_the_same_order() {
+    const MANY: usize = 2_100;
+    let sandbox = Sandbox::recording_source_paths();
+    for number in 0..MANY {
+        sandbox.write(&format!("in/{number}.txt"), number.to_string());
+    }
+    let directory = sandbox.path("in");
+    sandbox.run(["add", "--kind", "attachment", directory.to_str().unwrap()]).expect(0);
+    let hashes = |arguments: &[&str]| -> Vec<String> {
+        // Not the files of whoever runs the tests.
+        let mut command = sandbox.command();
+        command.env("HOME", &directory).args(arguments);
+        let rows = Ran::from(command.output().unwrap()).expect(0).json();
+        rows.iter().map(|row| row["core_hash"].as_str().unwrap().to_owned()).collect()
+    };
+    let found = hashes(&["find", "--json"]);
+    assert_eq!(found.len(), MANY);
+    assert_eq!(hashes(&["list", "--json"]), found);
+    assert_eq!(hashes(&["list", "--json", "--limit", "1500"]), found[..1500]);
+    let shown = sandbox.run(["list"]).expect(0).stdout;
+    let begins = |(line, hash): (&str, &String)| line.starts_with(&hash["sha256:".len()..][..12]);
+    assert!(shown.lines().count() == MANY && shown.lines().zip(&found).all(begins), "{shown}");
+    let shown = sandbox.run(["list", "--limit", "1500"]).expect(0);
+    assert_eq!(shown.stdout.lines().count(), 1500);
+    assert_eq!(shown.stderr.trim_end(), "1500 rows; --limit shows more");
+    // The files of half of them are no longer there.
+    for number in (0..MANY).step_by(2) {
+        std::fs::remove_file(sandbox.path(&format!("in/{number}.txt"))).unwrap();
+    }
+    let gone = hashes(&["list", "--gone", "--json"]);
+    assert_eq!(gone.len(), MANY / 2);
+    assert_eq!(hashes(&["list", "--gone", "--json", "--limit", "700"]), gone[..700]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use runvault::storage::TimeBasis;
 use runvault::vault::columns::{ArtifactColumn, ColumnContext};
 use runvault::vault::details::Detail;
 use runvault::vault::find::{ArtifactFilter, FindOrder};
-use runvault::vault::list::{ListAnswer, ListRequest, ListRow};
+use runvault::vault::list::{ListRequest, ListRow};
 use runvault::vault::run_stats::RunStatsRequest;
 use runvault::vault::unfinished::{UnfinishedRun, UnfinishedRunsRequest};
 use runvault::{Vault, clock, formats};
@@ -102,15 +102,36 @@ impl Args {
             None if self.columns.is_empty() => default_columns(),
             None => self.columns.clone(),
         };
-        let request = self.request(&vault, &columns)?;
-        let answer = if self.gone { gone(&vault, &request)? } else { vault.run(&request)? };
-        let unfinished = self.unfinished(args, &vault, &request.filter)?;
-        let is_empty = answer.rows.is_empty() && unfinished.is_empty();
-        self.write(&answer, &unfinished, columns)?;
-        if is_empty {
+        let mut request = self.request(&vault, &columns)?;
+        let mut printer = self.printer(columns);
+        for run in self.unfinished(args, &vault, &request.filter)? {
+            printer.add_unfinished(&run)?;
+        }
+        let (files, most) = (self.gone.then(SessionFiles::list), request.limit);
+        if self.gone {
+            // Of those, it is not known how many rows have to be read.
+            request.limit = None;
+            request.details.push(Detail::Captures);
+        }
+        let mut listed = 0;
+        let next = request.visit::<CommandError>(&vault, &mut |row| {
+            if files.as_ref().is_none_or(|files| is_gone(files, &row))
+                && most.is_none_or(|most| listed < most)
+            {
+                listed += 1;
+                printer.add(&row)?;
+            }
+            Ok(files.is_none() || most.is_none_or(|most| listed < most))
+        })?;
+        let rows = printer.finish()?;
+        if !self.json && self.format.is_none() {
+            let more = if next.is_some() { "; --limit shows more" } else { "" };
+            stdout::note(&format!("{}{more}", counted(rows, "row")));
+        }
+        if rows == 0 {
             self.conditions.note_near(&vault, &request.filter)?;
         }
-        Ok(if is_empty && request.limit != Some(0) { Status::No } else { Status::Done })
+        Ok(if rows == 0 && most != Some(0) { Status::No } else { Status::Done })
     }
 
     /// Returns the runs that are not finished, which are no artifacts yet.
@@ -160,93 +181,112 @@ impl Args {
         })
     }
 
-    fn write(
-        &self,
-        ListAnswer { rows, next }: &ListAnswer,
-        unfinished: &[UnfinishedRun],
-        columns: Vec<ArtifactColumn>,
-    ) -> Result<(), CommandError> {
-        if self.json {
-            let mut out = io::BufWriter::new(stdout::raw());
-            unfinished.iter().try_for_each(|run| json::line(&mut out, run))?;
-            rows.iter().try_for_each(|row| json::line(&mut out, row))?;
-            return Ok(out.flush()?);
-        }
-        if let Some(template) = &self.format {
-            let mut out = io::BufWriter::new(stdout::text());
-            let now = clock::now();
-            for row in rows.iter().filter_map(|row| ColumnContext::of_row(row, now)) {
-                writeln!(out, "{}", template.fill(&row))?;
+    fn printer(&self, columns: Vec<ArtifactColumn>) -> ListRowPrinter<'_> {
+        let out: Box<dyn Write> = if self.json { Box::new(stdout::raw()) } else { Box::new(stdout::text()) };
+        let form = match &self.format {
+            _ if self.json => ListRowForm::Json,
+            Some(template) => ListRowForm::Lines(template),
+            None => {
+                let omits_empty = self.columns.is_empty() && terminal::is_terminal();
+                ListRowForm::Table { columns, omits_empty, cells: Vec::new(), table: None }
             }
-            return Ok(out.flush()?);
-        }
-        self.print(rows, unfinished, columns)?;
-        let more = if next.is_some() { "; --limit shows more" } else { "" };
-        stdout::note(&format!("{}{more}", counted((rows.len() + unfinished.len()) as u64, "row")));
-        Ok(())
-    }
-
-    fn print(
-        &self,
-        rows: &[ListRow],
-        unfinished: &[UnfinishedRun],
-        mut columns: Vec<ArtifactColumn>,
-    ) -> Result<(), CommandError> {
-        let now = clock::now();
-        let cells =
-            |row: ColumnContext<'_>| columns.iter().map(|column| columns::cell(&row, *column)).collect();
-        let recorded =
-            |run: &UnfinishedRun| columns.iter().map(|column| unfinished_cell(run, *column)).collect();
-        let rows = rows.iter().filter_map(|row| ColumnContext::of_row(row, now)).map(cells);
-        let mut cells: Vec<Vec<TextCell>> = unfinished.iter().map(recorded).chain(rows).collect();
-        if self.columns.is_empty() && terminal::is_terminal() {
-            // Most vaults have no values for some of the default columns.
-            let is_used =
-                |index: usize| cells.iter().any(|row| row.get(index).is_some_and(|cell| !cell.is_empty()));
-            let used: Vec<bool> = (0..columns.len()).map(is_used).collect();
-            let is_used = |index: usize| used.get(index).copied().unwrap_or_default();
-            columns = select_by_index(columns, is_used);
-            cells = cells.into_iter().map(|row| select_by_index(row, is_used)).collect();
-        }
-        let mut table = TextTable::new(columns.iter().map(|column| layout(*column)).collect());
-        if terminal::is_terminal() && !cells.is_empty() {
-            table = table.titled();
-        }
-        for row in cells {
-            table.push(row);
-        }
-        let mut out = io::BufWriter::new(stdout::text());
-        table.write(&mut out)?;
-        Ok(out.flush()?)
+        };
+        ListRowPrinter { out: io::BufWriter::new(out), form, now: clock::now(), rows: 0 }
     }
 }
 
-/// The number of rows that are read at a time to find those whose files are gone.
-const GONE_PAGE: u64 = 512;
+/// Maximum number of rows that are kept to determine the widths of columns, where the output is not a terminal.
+const ALIGNED_ROWS: usize = 1_024;
 
-/// Returns the rows whose files are gone.
-fn gone(vault: &Vault, request: &ListRequest) -> Result<ListAnswer, CommandError> {
-    let mut details = request.details.clone();
-    details.push(Detail::Captures);
-    let mut page = ListRequest { limit: Some(GONE_PAGE), details, ..request.clone() };
-    let limit = request.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
-    let files = SessionFiles::list();
-    let is_gone = |row: &ListRow| {
-        let captures = row.members.iter().filter_map(|member| member.details.captures.as_ref()).flatten();
-        let mut sources =
-            captures.filter_map(|capture| Some((capture.source_path.as_deref()?, capture))).peekable();
-        sources.peek().is_some() && !sources.any(|(path, capture)| files.has(path, capture))
-    };
-    let mut rows = Vec::new();
-    loop {
-        let answer = vault.run(&page)?;
-        rows.extend(answer.rows.into_iter().filter(is_gone));
-        if rows.len() >= limit || answer.next.is_none() {
-            rows.truncate(limit);
-            return Ok(ListAnswer { rows, next: None });
+/// A printer of rows as they are read.
+struct ListRowPrinter<'p> {
+    out: io::BufWriter<Box<dyn Write>>,
+    form: ListRowForm<'p>,
+    now: DateTime<Utc>,
+    /// Number of rows so far.
+    rows: u64,
+}
+
+enum ListRowForm<'p> {
+    Json,
+    Lines(&'p LineTemplate),
+    Table {
+        columns: Vec<ArtifactColumn>,
+        /// Whether columns without values are omitted: most vaults have no values for some of the default columns.
+        omits_empty: bool,
+        /// The rows that are not printed yet.
+        cells: Vec<Vec<TextCell>>,
+        table: Option<TextTable>,
+    },
+}
+
+impl ListRowPrinter<'_> {
+    fn add_unfinished(&mut self, run: &UnfinishedRun) -> Result<(), CommandError> {
+        self.rows += 1;
+        match &mut self.form {
+            ListRowForm::Json => Ok(json::line(&mut self.out, run)?),
+            ListRowForm::Lines(_) => Ok(()),
+            ListRowForm::Table { columns, cells, .. } => {
+                cells.push(columns.iter().map(|column| unfinished_cell(run, *column)).collect());
+                Ok(())
+            }
         }
-        page.after = answer.next;
     }
+
+    fn add(&mut self, row: &ListRow) -> Result<(), CommandError> {
+        self.rows += 1;
+        if matches!(self.form, ListRowForm::Json) {
+            return Ok(json::line(&mut self.out, row)?);
+        }
+        let Some(row) = ColumnContext::of_row(row, self.now) else { return Ok(()) };
+        match &mut self.form {
+            ListRowForm::Json => {}
+            ListRowForm::Lines(template) => writeln!(self.out, "{}", template.fill(&row))?,
+            ListRowForm::Table { columns, cells, .. } => {
+                cells.push(columns.iter().map(|column| columns::cell(&row, *column)).collect());
+                if cells.len() >= ALIGNED_ROWS && !terminal::is_terminal() {
+                    self.write_cells()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the rows of a table that are not printed yet.
+    fn write_cells(&mut self) -> Result<(), CommandError> {
+        let ListRowForm::Table { columns, omits_empty, cells, table } = &mut self.form else { return Ok(()) };
+        let mut rows = std::mem::take(cells);
+        if *omits_empty {
+            let is_used =
+                |index: usize| rows.iter().any(|row| row.get(index).is_some_and(|cell| !cell.is_empty()));
+            let used: Vec<bool> = (0..columns.len()).map(is_used).collect();
+            let is_used = |index: usize| used.get(index).copied().unwrap_or_default();
+            *columns = select_by_index(std::mem::take(columns), is_used);
+            rows = rows.into_iter().map(|row| select_by_index(row, is_used)).collect();
+        }
+        let new = || TextTable::new(columns.iter().map(|column| layout(*column)).collect());
+        let titled = terminal::is_terminal() && !rows.is_empty();
+        let table = table.get_or_insert_with(|| if titled { new().titled() } else { new() });
+        for row in rows {
+            table.push(row);
+        }
+        Ok(table.write(&mut self.out)?)
+    }
+
+    /// Prints what is left, and returns the number of rows.
+    fn finish(mut self) -> Result<u64, CommandError> {
+        self.write_cells()?;
+        self.out.flush()?;
+        Ok(self.rows)
+    }
+}
+
+/// Returns whether none of the files that a row was read from is on disk.
+fn is_gone(files: &SessionFiles, row: &ListRow) -> bool {
+    let captures = row.members.iter().filter_map(|member| member.details.captures.as_ref()).flatten();
+    let mut sources =
+        captures.filter_map(|capture| Some((capture.source_path.as_deref()?, capture))).peekable();
+    sources.peek().is_some() && !sources.any(|(path, capture)| files.has(path, capture))
 }
 
 /// Returns the cell of a column for a run that is not finished. Its state is in place of a hash.

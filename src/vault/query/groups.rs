@@ -53,7 +53,9 @@ pub(crate) fn extended_by_matching<'a>(
     for (kind, SuccessorCriteria { relation, attribute, .. }) in versions {
         let of_kind = artifacts.clone().filter(|artifact| artifact.kind == *kind);
         let of_kind: Vec<CoreHash> = of_kind.map(|artifact| artifact.core).collect();
-        all.extend(snapshot.related_to_matching(&of_kind, filter, relation, attribute)?);
+        if !of_kind.is_empty() {
+            all.extend(snapshot.related_to_matching(&of_kind, filter, relation, attribute)?);
+        }
     }
     Ok(all)
 }
