@@ -197,6 +197,9 @@ impl FromStr for Digest {
     type Err = ParseDigestError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some(digest) = Self::parse_prefixed(text) {
+            return Ok(digest);
+        }
         let hex = hex_digits(text)?;
         decode_hex(&hex).map(Self).ok_or_else(|| ParseDigestError::Length {
             text: text.to_owned(),

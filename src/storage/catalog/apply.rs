@@ -106,7 +106,8 @@ pub(crate) fn journaled<'c>(
             let removal = (*left == 0).then_some(RowChange::Remove { core: *core });
             let digests = captures.iter().map(|capture| capture.0).chain([core.0]);
             let tombstones = digests.filter_map(|digest| Tombstone::new(change, digest, seq, time, actor));
-            removal.into_iter().chain(tombstones.map(|row| RowChange::Put(Row::Tombstone(row)))).collect()
+            let put = |tombstone| RowChange::Put(Row::Tombstone(Box::new(tombstone)));
+            removal.into_iter().chain(tombstones.map(put)).collect()
         }
         Entry::AllowRemoved { core, .. } => vec![RowChange::Readmit { core: *core }],
         // What follows from an unknown entry is unknown, and checks say so.

@@ -156,8 +156,8 @@ pub enum Row {
         /// When it was stated.
         at: i64,
     },
-    /// A removed core hash or capture hash of an artifact.
-    Tombstone(Tombstone),
+    /// A removed core hash or capture hash of an artifact. It is larger than other rows, and there are few.
+    Tombstone(Box<Tombstone>),
 }
 
 /// A role in which artifacts of a kind mention digests.
@@ -241,8 +241,8 @@ impl Row {
             | Self::Note { core, .. }
             | Self::Pin { core, .. }
             | Self::Label { core, .. }
-            | Self::Link { source: core, .. }
-            | Self::Tombstone(Tombstone { core, .. }) => Some(*core),
+            | Self::Link { source: core, .. } => Some(*core),
+            Self::Tombstone(tombstone) => Some(tombstone.core),
         }
     }
 

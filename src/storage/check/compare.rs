@@ -6,7 +6,6 @@ use std::mem::discriminant;
 
 use super::finding::{Finding, FindingInfo, MISSING_ROW, SURPLUS_ROW, Subject};
 use crate::digest::Digest;
-use crate::storage::Tombstone;
 use crate::storage::catalog::{MentionRole, Row};
 
 /// Maximum number of characters of a row that are shown.
@@ -61,7 +60,7 @@ impl From<&Row> for Subject {
         match row {
             Row::Tag { name, .. } => Self::Tag(name.clone()),
             Row::Capture { capture, .. } | Row::Signature { capture, .. } => Self::Capture(*capture),
-            Row::Tombstone(Tombstone { digest, .. }) => Self::Tombstone(*digest),
+            Row::Tombstone(tombstone) => Self::Tombstone(tombstone.digest),
             row => row.owner().map_or_else(|| Self::Table(row.table().to_owned()), Self::Artifact),
         }
     }

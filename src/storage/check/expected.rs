@@ -1,16 +1,17 @@
 //! The rows of the catalog that follow from the journal alone, and their comparison with those that are stored.
 //!
-//! They are made by [`journaled`] of every entry, as the rows of an engine are. Memory grows with the number of artifacts:
-//! about 700 bytes for each with one capture.
+//! They are made by [`journaled`] of every entry, as the rows of an engine are. If there are many, they are compared in parts,
+//! by core hash: what is in memory is one part, and the name of every tag.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::RangeInclusive;
 
 use super::CatalogCounts;
 use super::finding::{self, DIFFERENT_ROW, Finding, MISSING_ROW, SURPLUS_ROW, Subject, UNREADABLE};
 use crate::artifact::{Signature, SignatureState};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::catalog::{Row, RowChange, RowKey, journaled};
-use crate::storage::entry::EntryText;
+use crate::storage::entry::{Entry, EntryText};
 use crate::storage::{CaptureTarget, Tombstone};
 
 /// Up to this number, room for the rows of an artifact is reserved one row at a time, so that none stays unused.
@@ -79,14 +80,26 @@ pub struct UnreadRows {
     pub are_incomplete: bool,
 }
 
-/// The rows that follow from the journal.
-#[derive(Default)]
+/// The rows that follow from the journal, or a part of them: those of the artifacts whose core hashes begin with numbers in a
+/// range.
 pub struct ExpectedCatalog {
     artifacts: HashMap<CoreHash, ExpectedArtifact>,
-    /// The artifact of each tag.
+    /// The artifact of each tag, of those in other parts too.
     tags: HashMap<String, CoreHash>,
     /// What was removed with each artifact.
     tombstones: BTreeMap<CoreHash, Vec<Tombstone>>,
+    part: RangeInclusive<u64>,
+    /// Number of rows, tombstones among them.
+    rows: usize,
+    /// Number of rows above which the part is halved.
+    most_rows: usize,
+}
+
+impl Default for ExpectedCatalog {
+    /// Creates the whole catalog before the first entry.
+    fn default() -> Self {
+        Self::part(0..=u64::MAX, usize::MAX)
+    }
 }
 
 /// The rows of an artifact.
@@ -99,12 +112,70 @@ struct ExpectedArtifact {
 }
 
 impl ExpectedCatalog {
+    /// Creates a part of the catalog before the first entry. When it has more than `most_rows` rows, and not of one artifact, only
+    /// the first half of the range remains.
+    pub(super) fn part(part: RangeInclusive<u64>, most_rows: usize) -> Self {
+        let (artifacts, tags, tombstones) = (HashMap::new(), HashMap::new(), BTreeMap::new());
+        Self { artifacts, tags, tombstones, part, rows: 0, most_rows }
+    }
+
+    /// Returns the range after this part, of twice its width, because this one may be narrow for what is there; `None` after the
+    /// last part.
+    pub(super) fn next_part(&self) -> Option<RangeInclusive<u64>> {
+        let first = self.part.end().checked_add(1)?;
+        let width = (self.part.end() - self.part.start()).saturating_mul(2).saturating_add(1);
+        Some(first..=first.saturating_add(width))
+    }
+
+    /// Returns the range of the core hashes of the artifacts in this part.
+    pub(super) fn digests(&self) -> RangeInclusive<Digest> {
+        let digest = |number: u64, others: u8| {
+            let mut bytes = [others; 32];
+            bytes.iter_mut().zip(number.to_be_bytes()).for_each(|(byte, first)| *byte = first);
+            Digest::from_bytes(bytes)
+        };
+        digest(*self.part.start(), 0)..=digest(*self.part.end(), u8::MAX)
+    }
+
     /// Adds what follows from the entry `seq`: nothing if its time is invalid.
     pub(in crate::storage) fn apply(&mut self, seq: u64, entry: &EntryText) {
+        if matches!(entry.change, Entry::Add { core, .. } if !self.contains(core)) {
+            return;
+        }
         let Ok(at) = entry.at() else { return };
         for change in journaled(seq, at, entry.actor.as_deref(), &entry.change) {
             self.execute(change);
         }
+        while self.rows > self.most_rows
+            && self.artifacts.len() + self.tombstones.len() > 1
+            && self.part.start() < self.part.end()
+        {
+            self.halve();
+        }
+    }
+
+    /// Adds what follows from the text of an entry: nothing if it cannot be read.
+    pub(super) fn apply_text(&mut self, seq: i64, text: Option<&str>) {
+        if let Ok(entry) = EntryText::parse(text.unwrap_or_default()) {
+            self.apply(u64::try_from(seq).unwrap_or(0), &entry);
+        }
+    }
+
+    /// Returns whether the rows of an artifact belong to this part.
+    fn contains(&self, core: CoreHash) -> bool {
+        self.part.contains(&core.0.as_bytes().first_chunk().map_or(0, |first| u64::from_be_bytes(*first)))
+    }
+
+    fn halve(&mut self) {
+        let (first, last) = self.part.clone().into_inner();
+        self.part = first..=first + (last - first) / 2;
+        let (mut artifacts, mut tombstones) =
+            (std::mem::take(&mut self.artifacts), std::mem::take(&mut self.tombstones));
+        artifacts.retain(|core, _| self.contains(*core));
+        tombstones.retain(|core, _| self.contains(*core));
+        self.rows = artifacts.values().map(|artifact| artifact.rows.len()).sum::<usize>()
+            + tombstones.values().map(Vec::len).sum::<usize>();
+        (self.artifacts, self.tombstones) = (artifacts, tombstones);
     }
 
     fn execute(&mut self, change: RowChange<'_>) {
@@ -126,8 +197,12 @@ impl ExpectedCatalog {
                     }
                 }
             }
-            RowChange::Remove { core } => drop(self.artifacts.remove(&core)),
-            RowChange::Readmit { core } => drop(self.tombstones.remove(&core)),
+            RowChange::Remove { core } => {
+                self.rows -= self.artifacts.remove(&core).map_or(0, |artifact| artifact.rows.len());
+            }
+            RowChange::Readmit { core } => {
+                self.rows -= self.tombstones.remove(&core).map_or(0, |removed| removed.len());
+            }
             RowChange::Store { .. } => {}
         }
     }
@@ -141,13 +216,18 @@ impl ExpectedCatalog {
         match row {
             Row::Artifact { core, entry, ref kind, .. } => {
                 let kind = kind.clone();
-                self.artifacts.entry(core).or_insert(ExpectedArtifact { entry, kind, rows: vec![row] });
+                self.artifacts.entry(core).or_insert_with(|| {
+                    self.rows += 1;
+                    ExpectedArtifact { entry, kind, rows: vec![row] }
+                });
             }
+            Row::Tombstone(tombstone) if !self.contains(tombstone.core) => {}
             Row::Tombstone(tombstone) => {
                 let removed = self.tombstones.entry(tombstone.core).or_default();
                 // The core hash of a document may be that of its capture.
                 if !removed.contains(&tombstone) {
-                    removed.push(tombstone);
+                    removed.push(*tombstone);
+                    self.rows += 1;
                 }
             }
             row => {
@@ -157,14 +237,17 @@ impl ExpectedCatalog {
                     self.delete(&RowKey::Tag(name.clone()));
                     self.tags.insert(name.clone(), core);
                 }
-                let has_target =
-                    !matches!(&row, Row::Link { target, .. } if !self.artifacts.contains_key(target));
+                // Artifacts in other parts are taken for stored ones.
+                let is_missing = |core: &CoreHash| self.contains(*core) && !self.artifacts.contains_key(core);
+                let has_target = !matches!(&row, Row::Link { target, .. } if is_missing(target));
                 if let Some(artifact) = self.artifacts.get_mut(&core).filter(|_| has_target) {
+                    let before = artifact.rows.len();
                     artifact.rows.retain(|known| !is_same_row(known, &row));
                     if artifact.rows.len() < FEW_ROWS {
                         artifact.rows.reserve_exact(1);
                     }
                     artifact.rows.push(row);
+                    self.rows = self.rows + artifact.rows.len() - before;
                 }
             }
         }
@@ -180,10 +263,12 @@ impl ExpectedCatalog {
             | RowKey::Link(core, ..) => Some(*core),
         };
         if let Some(artifact) = owner.and_then(|core| self.artifacts.get_mut(&core)) {
+            let before = artifact.rows.len();
             artifact.rows.retain(|row| match (row, key) {
                 (Row::Signature { capture, .. }, RowKey::Signature(_, signed)) => capture != signed,
                 _ => row.annotation_key().as_ref() != Some(key),
             });
+            self.rows = self.rows + artifact.rows.len() - before;
         }
     }
 
@@ -196,17 +281,25 @@ impl ExpectedCatalog {
             .into_iter()
             .flat_map(|artifact| &artifact.rows)
             .partition(|row| row.annotation_key().is_some());
-        let tombstones = self.tombstones.values().flatten().cloned().map(Row::Tombstone);
+        let tombstones = self.tombstones.values().flatten().cloned().map(Box::new).map(Row::Tombstone);
         others.into_iter().chain(annotations).cloned().chain(tombstones)
+    }
+
+    /// Returns whether a stored row is to be compared with this part. A tag belongs to the artifact that should have it.
+    fn is_of_part(&self, stored: &Row) -> bool {
+        let expected = if let Row::Tag { name, .. } = stored { self.tags.get(name).copied() } else { None };
+        expected.or(stored.owner()).is_none_or(|core| self.contains(core))
     }
 
     /// Removes the row with the key of `stored` from what is expected, and returns it.
     fn take(&mut self, stored: &Row) -> Option<Row> {
         let owner = match stored {
-            Row::Tombstone(Tombstone { digest, core, entry, .. }) => {
-                let removed = self.tombstones.get_mut(core)?;
-                let is_same = |known: &Tombstone| (known.digest, known.entry) == (*digest, *entry);
-                return Some(Row::Tombstone(removed.swap_remove(removed.iter().position(is_same)?)));
+            Row::Tombstone(tombstone) => {
+                let removed = self.tombstones.get_mut(&tombstone.core)?;
+                let key = |tombstone: &Tombstone| (tombstone.digest, tombstone.entry);
+                let is_same = |known: &Tombstone| key(known) == key(tombstone);
+                let position = removed.iter().position(is_same)?;
+                return Some(Row::Tombstone(Box::new(removed.swap_remove(position))));
             }
             Row::Tag { name, .. } => *self.tags.get(name)?,
             stored => stored.owner()?,
@@ -246,6 +339,19 @@ impl ExpectedCatalog {
         })
     }
 
+    /// Returns what the journal says of a missing row.
+    fn recorded(&self, row: &Row) -> String {
+        match row {
+            Row::Tombstone(tombstone) => format!("{row}: entry {} removed it", tombstone.entry),
+            Row::Capture { core, .. } | Row::Signature { core, .. } => {
+                let kind = self.artifacts.get(core).map(|artifact| artifact.kind.as_str());
+                let kind = kind.unwrap_or_default();
+                format!("{row}: the journal records it (artifact {core}, kind {kind})")
+            }
+            _ => format!("{row}: the journal records it"),
+        }
+    }
+
     /// Returns the core hashes and capture hashes of what was removed.
     #[must_use]
     pub fn removed(&self) -> BTreeSet<Digest> {
@@ -264,19 +370,28 @@ fn is_same_row(one: &Row, other: &Row) -> bool {
 }
 
 /// The comparison of stored rows with those that follow from the journal.
-pub(in crate::storage) struct CatalogComparison {
-    expected: ExpectedCatalog,
+pub(super) struct CatalogComparison {
+    pub(super) expected: ExpectedCatalog,
     findings: Vec<Finding>,
     counts: CatalogCounts,
+    /// The rows of each table that could not be read.
+    unread: HashMap<&'static str, UnreadRows>,
+    /// Number of expected rows of each table that may be among them.
+    unreadable: BTreeMap<&'static str, usize>,
 }
 
 impl CatalogComparison {
-    pub(in crate::storage) fn new(expected: ExpectedCatalog) -> Self {
-        Self { expected, findings: Vec::new(), counts: CatalogCounts::default() }
+    /// Creates the comparison with the first part of what is expected.
+    pub(super) fn new(expected: ExpectedCatalog) -> Self {
+        let (findings, counts) = (Vec::new(), CatalogCounts::default());
+        Self { expected, findings, counts, unread: HashMap::new(), unreadable: BTreeMap::new() }
     }
 
-    /// Compares a stored row.
-    pub(in crate::storage) fn take(&mut self, stored: &Row) {
+    /// Compares a stored row, if it belongs to this part.
+    pub(super) fn take(&mut self, stored: &Row) {
+        if !self.expected.is_of_part(stored) {
+            return;
+        }
         let finding = match self.expected.take(stored) {
             None => (SURPLUS_ROW, format!("{stored}: the journal does not record it")),
             Some(expected) => {
@@ -293,9 +408,11 @@ impl CatalogComparison {
 
     /// Reports the rows of a table that follow from the journal and were not among those that were compared. `unread` are
     /// those that could not be read.
-    pub(in crate::storage) fn finish_table(&mut self, table: JournaledTable, unread: &UnreadRows) {
-        let mut unreadable = 0;
-        for row in self.missing(table) {
+    pub(super) fn finish_table(&mut self, table: JournaledTable, unread: UnreadRows) {
+        let missing = self.missing(table);
+        // With the first part, all rows are read.
+        let unread = self.unread.entry(table.name()).or_insert(unread);
+        for row in missing {
             let is_unread = match row {
                 Row::Artifact { entry, .. } | Row::Capture { entry, .. } => {
                     unread.numbers.contains(&entry.cast_signed())
@@ -303,20 +420,11 @@ impl CatalogComparison {
                 _ => false,
             };
             if unread.are_incomplete || is_unread {
-                unreadable += 1;
+                *self.unreadable.entry(table.name()).or_default() += 1;
             } else {
-                let detail = self.recorded(&row);
+                let detail = self.expected.recorded(&row);
                 self.findings.push(Finding::new(MISSING_ROW, Subject::from(&row), detail));
             }
-        }
-        if unreadable > 0 {
-            let detail = match unreadable {
-                1 => "1 row that follows from the journal is not in the part that can be read".to_owned(),
-                rows => {
-                    format!("{rows} rows that follow from the journal are not in the part that can be read")
-                }
-            };
-            self.findings.push(Finding::new(UNREADABLE, Subject::Table(table.name().to_owned()), detail));
         }
     }
 
@@ -325,26 +433,24 @@ impl CatalogComparison {
         let artifacts = self.expected.artifacts.values().flat_map(|artifact| &artifact.rows);
         let mut missing: Vec<Row> = artifacts.filter(|row| row.table() == table.name()).cloned().collect();
         if table == JournaledTable::Tombstone {
-            missing.extend(self.expected.tombstones.values().flatten().cloned().map(Row::Tombstone));
+            missing.extend(
+                self.expected.tombstones.values().flatten().cloned().map(Box::new).map(Row::Tombstone),
+            );
         }
         missing
     }
 
-    /// Returns what the journal says of a missing row.
-    fn recorded(&self, row: &Row) -> String {
-        match row {
-            Row::Tombstone(Tombstone { entry, .. }) => format!("{row}: entry {entry} removed it"),
-            Row::Capture { core, .. } | Row::Signature { core, .. } => {
-                let kind = self.expected.artifacts.get(core).map(|artifact| artifact.kind.as_str());
-                let kind = kind.unwrap_or_default();
-                format!("{row}: the journal records it (artifact {core}, kind {kind})")
-            }
-            _ => format!("{row}: the journal records it"),
-        }
-    }
-
     /// Returns the findings, sorted.
-    pub(in crate::storage) fn into_findings(mut self) -> (CatalogCounts, Vec<Finding>) {
+    pub(super) fn into_findings(mut self) -> (CatalogCounts, Vec<Finding>) {
+        for (table, rows) in self.unreadable {
+            let detail = match rows {
+                1 => "1 row that follows from the journal is not in the part that can be read".to_owned(),
+                rows => {
+                    format!("{rows} rows that follow from the journal are not in the part that can be read")
+                }
+            };
+            self.findings.push(Finding::new(UNREADABLE, Subject::Table(table.to_owned()), detail));
+        }
         finding::sort(&mut self.findings);
         (self.counts, self.findings)
     }
@@ -382,13 +488,13 @@ fn columns(row: &Row) -> Vec<(&'static str, String)> {
         Row::Pin { note, at, .. } | Row::Link { note, at, .. } => {
             vec![("note", text(note)), ("at", at.to_string())]
         }
-        Row::Tombstone(Tombstone { at, kind, actor, reason, left, size, .. }) => vec![
-            ("at", at.to_string()),
-            ("kind", kind.clone()),
-            ("actor", text(actor)),
-            ("reason", text(reason)),
-            ("remaining", left.to_string()),
-            ("size", size.to_string()),
+        Row::Tombstone(tombstone) => vec![
+            ("at", tombstone.at.to_string()),
+            ("kind", tombstone.kind.clone()),
+            ("actor", text(&tombstone.actor)),
+            ("reason", text(&tombstone.reason)),
+            ("remaining", tombstone.left.to_string()),
+            ("size", tombstone.size.to_string()),
         ],
         _ => Vec::new(),
     }
@@ -396,6 +502,10 @@ fn columns(row: &Row) -> Vec<(&'static str, String)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::{any, prop_assert_eq, proptest};
+    use proptest::sample::Index;
+
     use super::*;
     use crate::digest::CaptureHash;
     use crate::storage::journal::arrival;
@@ -428,7 +538,7 @@ mod tests {
     fn missing(entries: &[String]) -> Vec<String> {
         let mut compared = CatalogComparison::new(catalog_after(entries));
         for table in JournaledTable::ALL {
-            compared.finish_table(table, &UnreadRows::default());
+            compared.finish_table(table, UnreadRows::default());
         }
         let (_, findings) = compared.into_findings();
         findings.into_iter().map(|finding| format!("{} {}", finding.subject, finding.detail)).collect()
@@ -452,7 +562,7 @@ mod tests {
             compared.take(&row);
         }
         for table in JournaledTable::ALL {
-            compared.finish_table(table, &UnreadRows::default());
+            compared.finish_table(table, UnreadRows::default());
         }
         let (counts, findings) = compared.into_findings();
         assert_eq!(findings, []);
@@ -491,6 +601,108 @@ mod tests {
         let (_, findings) = compared.into_findings();
         assert_eq!(findings[0].detail, "note: text, at differs from the journal");
         assert_eq!(findings[0].info, DIFFERENT_ROW);
+    }
+
+    /// Compares rows with what follows from entries, in parts of at most `most_rows` rows. Returns the number of parts too.
+    fn compared(
+        entries: &[String],
+        stored: &[Row],
+        most_rows: usize,
+    ) -> (usize, CatalogCounts, Vec<Finding>) {
+        let parsed: Vec<EntryText> = entries.iter().map(|text| EntryText::parse(text).unwrap()).collect();
+        let (mut compared, mut parts) = (CatalogComparison::new(ExpectedCatalog::default()), 0);
+        let mut next = Some(0..=u64::MAX);
+        while let Some(part) = next {
+            parts += 1;
+            compared.expected = ExpectedCatalog::part(part, most_rows);
+            (1..).zip(&parsed).for_each(|(seq, entry)| compared.expected.apply(seq, entry));
+            for table in JournaledTable::ALL {
+                stored.iter().filter(|row| row.table() == table.name()).for_each(|row| compared.take(row));
+                compared.finish_table(table, UnreadRows::default());
+            }
+            next = compared.expected.next_part();
+        }
+        let (counts, findings) = compared.into_findings();
+        (parts, counts, findings)
+    }
+
+    proptest! {
+        #[test]
+        fn parts_have_the_findings_of_the_whole(
+            changes in vec((0_u8..9, 0_u8..6, 0_u8..6), 0..60),
+            lost in vec(any::<Index>(), 0..4),
+            moved in vec((any::<Index>(), 0_u8..6), 0..4),
+            most_rows in 1_usize..12,
+        ) {
+            let core = |number: u8| digest(&number.to_string());
+            let entry = |(action, one, two): (u8, u8, u8)| {
+                let (one, other) = (core(one), core(two));
+                let link = format!(r#""relation":"r","source":"{one}","target":"{other}""#);
+                match action {
+                    0..=2 => add(&one, &digest(&format!("capture {two} of {one}"))),
+                    3 => entry_of("tag", &format!(r#""core":"{one}","name":"t{two}""#)),
+                    4 => entry_of("label", &format!(r#""cores":["{one}","{other}"],"labels":{{"a":"x"}}"#)),
+                    5 => entry_of("unlabel", &format!(r#""cores":["{one}","{other}"],"keys":["a"]"#)),
+                    6 => entry_of("note", &format!(r#""core":"{one}","note":"n""#)),
+                    7 => entry_of("link", &link),
+                    _ => {
+                        let removed = format!(r#""captures":["{one}"],"core":"{one}","kind":"trace""#);
+                        entry_of("remove", &format!(r#"{removed},"left":0,"size":1"#))
+                    }
+                }
+            };
+            let adds = (0..6).map(|number| (0, number, number));
+            // A link to what is not stored is not recorded.
+            let mut removed = BTreeSet::new();
+            let is_recorded = |&(action, one, two): &(u8, u8, u8)| {
+                let _ = match action {
+                    0..=2 => removed.remove(&one),
+                    8 => removed.insert(one),
+                    _ => true,
+                };
+                action != 7 || !removed.contains(&two)
+            };
+            let entries: Vec<String> = adds.chain(changes).filter(is_recorded).map(entry).collect();
+            let mut stored: Vec<Row> = catalog_after(&entries).rows().collect();
+            for index in lost {
+                if !stored.is_empty() {
+                    stored.swap_remove(index.index(stored.len()));
+                }
+            }
+            for (index, to) in moved {
+                let to = CoreHash(core(to));
+                let surplus = match stored.get(index.index(stored.len().max(1))).cloned() {
+                    Some(Row::Tag { name, at, .. }) => Some(Row::Tag { name, core: to, at }),
+                    Some(Row::Note { text, at, .. }) => Some(Row::Note { core: to, text, at }),
+                    other => other,
+                };
+                stored.extend(surplus);
+            }
+            let (parts, counts, findings) = compared(&entries, &stored, usize::MAX);
+            prop_assert_eq!(parts, 1);
+            let (_, counts_of_parts, findings_of_parts) = compared(&entries, &stored, most_rows);
+            prop_assert_eq!((counts_of_parts, findings_of_parts), (counts, findings));
+        }
+    }
+
+    #[test]
+    fn a_part_has_few_rows() {
+        let entries: Vec<String> =
+            (0..100).map(|number| digest(&number.to_string())).map(|core| add(&core, &core)).collect();
+        let mut catalog = ExpectedCatalog::part(0..=u64::MAX, 20);
+        let (mut parts, mut rows) = (1, 0);
+        loop {
+            for (seq, text) in (1..).zip(&entries) {
+                catalog.apply(seq, &EntryText::parse(text).unwrap());
+                assert!(catalog.rows <= 20 && catalog.rows().count() == catalog.rows);
+            }
+            rows += catalog.rows;
+            let Some(next) = catalog.next_part() else { break };
+            catalog = ExpectedCatalog::part(next, 20);
+            parts += 1;
+        }
+        assert_eq!(rows, 200);
+        assert!((10..=40).contains(&parts), "{parts}");
     }
 
     /// The rows that follow from entries, without those of artifacts, captures and tombstones.

@@ -214,6 +214,14 @@ pub struct CheckedArtifact {
     pub kind: Option<String>,
 }
 
+impl CheckedArtifact {
+    /// Returns its position in the order in which artifacts are checked.
+    #[must_use]
+    pub fn position(&self) -> (CoreHash, i64) {
+        (self.core, self.id)
+    }
+}
+
 /// A capture with its files, as far as they could be read.
 #[derive(Debug)]
 pub struct ReadCapture {

@@ -10,6 +10,12 @@ use crate::storage::Result;
 use crate::storage::entry::{Entry, EntryText};
 use crate::storage::journal::{JournalCheck, JournalDefect};
 
+/// Maximum number of rows that follow from the journal and are compared at a time: some 400 MB.
+const MOST_ROWS: usize = 2_000_000;
+
+/// Maximum number of artifacts that are listed at a time.
+const MOST_ARTIFACTS: usize = 250_000;
+
 /// An entry of the journal as stored.
 #[derive(Clone, Copy, Debug)]
 pub struct JournalRow<'r> {
@@ -21,6 +27,17 @@ pub struct JournalRow<'r> {
     pub chain: Digest,
     /// The time in milliseconds since 1970 that is stored beside the text.
     pub at: Option<i64>,
+}
+
+/// The entries of the journal that are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EntrySelection {
+    /// All.
+    All,
+    /// Those that name a digest.
+    Naming(Digest),
+    /// Those that do not add artifacts with core hashes outside of a range.
+    About(RangeInclusive<Digest>),
 }
 
 /// The journal up to an entry: the check of its chain, and the rows of the catalog that follow from it.
@@ -108,54 +125,61 @@ impl dyn Inspection + '_ {
         findings: &mut Vec<Finding>,
     ) -> Result<Option<JournalReplay>> {
         let mut replay = JournalReplay::begin(since);
-        let is_read = self.journal(&mut |row| replay.take(row), findings)?;
+        let is_read = self.journal(&EntrySelection::All, &mut |row| replay.take(row), findings)?;
         Ok(is_read.then_some(replay))
     }
 
-    /// Returns all artifacts, or those of one kind, ordered by core hash. Damage that prevents reading is added to `findings`.
+    /// Returns the first artifacts that `is_wanted` selects, ordered by core hash: all of them, or a quarter of a million. Damage
+    /// that prevents reading is added to `findings`.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn artifacts(&self, of: Option<&str>, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
+    pub fn artifacts(
+        &self,
+        is_wanted: &dyn Fn(&CheckedArtifact) -> bool,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Vec<CheckedArtifact>> {
         let mut artifacts = Vec::new();
-        let mut take = |row| artifacts.extend(checked(row, of));
-        self.rows(JournaledTable::Artifact, &mut take, findings)?;
-        artifacts.sort_unstable_by_key(|artifact| (artifact.core, artifact.id));
+        let shorten = |artifacts: &mut Vec<CheckedArtifact>| {
+            artifacts.sort_unstable_by_key(CheckedArtifact::position);
+            artifacts.truncate(MOST_ARTIFACTS);
+        };
+        let mut take = |row| {
+            artifacts.extend(checked(row).filter(is_wanted));
+            if artifacts.len() >= 2 * MOST_ARTIFACTS {
+                shorten(&mut artifacts);
+            }
+        };
+        self.rows(JournaledTable::Artifact, None, &mut take, findings)?;
+        shorten(&mut artifacts);
         Ok(artifacts)
     }
 
-    /// Returns the artifacts, or those of one kind, in ranges of core hashes, ordered by core hash. Damage that prevents reading
-    /// is added to `findings`.
+    /// Returns the artifacts in ranges of core hashes, ordered by core hash. Damage that prevents reading is added to `findings`.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn artifacts_in(
         &self,
         ranges: &[RangeInclusive<Digest>],
-        of: Option<&str>,
         findings: &mut Vec<Finding>,
     ) -> Result<Vec<CheckedArtifact>> {
         let mut artifacts = Vec::new();
         for range in ranges {
-            let mut take = |row| artifacts.extend(checked(row, of));
-            self.artifacts_between(range, &mut take, findings)?;
+            self.artifacts_between(range, &mut |row| artifacts.extend(checked(row)), findings)?;
         }
-        artifacts.sort_unstable_by_key(|artifact| (artifact.core, artifact.id));
+        artifacts.sort_unstable_by_key(CheckedArtifact::position);
         Ok(artifacts)
     }
 
-    /// Returns the rows that follow from the entries that name `digest`, whether or not they chain.
+    /// Returns the rows that follow from the entries that name `digest` and can be read, whether or not they chain.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn recorded_with(&self, digest: Digest) -> Result<ExpectedCatalog> {
         let mut catalog = ExpectedCatalog::default();
-        self.entries_naming(digest, &mut |JournalRow { seq, text, .. }| {
-            let entry = EntryText::parse(text.unwrap_or_default()).ok();
-            if let (Some(entry), Ok(number)) = (entry, u64::try_from(seq)) {
-                catalog.apply(number, &entry);
-            }
-        })?;
+        let mut take = |JournalRow { seq, text, .. }: JournalRow<'_>| catalog.apply_text(seq, text);
+        self.journal(&EntrySelection::Naming(digest), &mut take, &mut Vec::new())?;
         Ok(catalog)
     }
 
@@ -165,29 +189,59 @@ impl dyn Inspection + '_ {
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn compare_journal(&self, since: Option<Digest>) -> Result<JournalInspection> {
+        self.compare_journal_in_parts(since, MOST_ROWS)
+    }
+
+    /// Like [`Inspection::compare_journal`], with at most `most_rows` rows in memory at a time, and those of one artifact.
+    pub(in crate::storage) fn compare_journal_in_parts(
+        &self,
+        since: Option<Digest>,
+        most_rows: usize,
+    ) -> Result<JournalInspection> {
         let mut findings = Vec::new();
-        let Some(JournalReplay { catalog, check, findings: mut defects, .. }) =
-            self.replay(since, &mut findings)?
-        else {
+        let mut replay = JournalReplay::begin(since);
+        replay.catalog = ExpectedCatalog::part(0..=u64::MAX, most_rows);
+        if !self.journal(&EntrySelection::All, &mut |row| replay.take(row), &mut findings)? {
             let (chain, counts) = (JournalCheck::begin(since), CatalogCounts::default());
             return Ok(JournalInspection { chain, counts, findings });
-        };
+        }
+        let JournalReplay { catalog, check, findings: mut defects, .. } = replay;
         findings.append(&mut defects);
         let mut compared = CatalogComparison::new(catalog);
-        for table in JournaledTable::ALL {
-            let unread = self.rows(table, &mut |row| compared.take(&row), &mut findings)?;
-            compared.finish_table(table, &unread);
+        self.compare_part(&mut compared, None, &mut findings)?;
+        while let Some(part) = compared.expected.next_part() {
+            compared.expected = ExpectedCatalog::part(part, most_rows);
+            // What cannot be read was found with the first part.
+            let mut known = Vec::new();
+            let selection = EntrySelection::About(compared.expected.digests());
+            let mut take = |row: JournalRow<'_>| compared.expected.apply_text(row.seq, row.text);
+            self.journal(&selection, &mut take, &mut known)?;
+            let of = compared.expected.digests();
+            self.compare_part(&mut compared, Some(&of), &mut known)?;
         }
         let (counts, mut different) = compared.into_findings();
         findings.append(&mut different);
         Ok(JournalInspection { chain: check, counts, findings })
     }
+
+    /// Compares the rows of all tables that belong to the current part.
+    fn compare_part(
+        &self,
+        compared: &mut CatalogComparison,
+        of: Option<&RangeInclusive<Digest>>,
+        findings: &mut Vec<Finding>,
+    ) -> Result<()> {
+        for table in JournaledTable::ALL {
+            let unread = self.rows(table, of, &mut |row| compared.take(&row), findings)?;
+            compared.finish_table(table, unread);
+        }
+        Ok(())
+    }
 }
 
-/// Returns the artifact of a row, if it is of a kind.
-fn checked(row: Row, of: Option<&str>) -> Option<CheckedArtifact> {
+/// Returns the artifact of a row.
+fn checked(row: Row) -> Option<CheckedArtifact> {
     let Row::Artifact { core, entry, kind, .. } = row else { return None };
-    let is_wanted = of.is_none_or(|of| of == kind);
     let kind = Some(kind).filter(|kind| !kind.is_empty());
-    is_wanted.then_some(CheckedArtifact { id: entry.cast_signed(), core, kind })
+    Some(CheckedArtifact { id: entry.cast_signed(), core, kind })
 }

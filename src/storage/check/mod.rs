@@ -23,7 +23,7 @@ pub use finding::{
     CaptureId, CatalogCounts, CheckedArtifact, Finding, FindingInfo, IntegrityLevel, JournalInspection,
     KindFacts, ReadCapture, ReadmittedArtifact, ReindexOutcome, Repair, StoredBytes, Subject,
 };
-pub use journal::{JournalReplay, JournalRow};
+pub use journal::{EntrySelection, JournalReplay, JournalRow};
 
 /// The catalog at one point in time, for checking: what every database is asked with the same statements.
 ///
@@ -62,19 +62,21 @@ pub trait Inspection: CatalogInspection + Send {
         Vec::new()
     }
 
-    /// Passes every entry of the journal to `take`, in the order of their numbers. Returns false and adds a finding if it
-    /// cannot be read.
-    fn journal(&self, take: &mut dyn FnMut(JournalRow<'_>), findings: &mut Vec<Finding>) -> Result<bool>;
+    /// Passes entries of the journal to `take`, in the order of their numbers. Returns false and adds a finding if it cannot
+    /// be read.
+    fn journal(
+        &self,
+        selection: &EntrySelection,
+        take: &mut dyn FnMut(JournalRow<'_>),
+        findings: &mut Vec<Finding>,
+    ) -> Result<bool>;
 
-    /// Passes the entries of the journal that name `digest` to `take`, in the order of their numbers, as far as they can be
-    /// read.
-    fn entries_naming(&self, digest: Digest, take: &mut dyn FnMut(JournalRow<'_>)) -> Result<()>;
-
-    /// Passes the rows of a table to `take`, those that can be read. Returns the others, about which it adds findings. Rows
-    /// that refer to missing artifacts are left out.
+    /// Passes the rows of a table, or those of artifacts with core hashes in a range and perhaps others, to `take`, those that
+    /// can be read. Returns the others, about which it adds findings. Rows that refer to missing artifacts are left out.
     fn rows(
         &self,
         table: JournaledTable,
+        of: Option<&RangeInclusive<Digest>>,
         take: &mut dyn FnMut(Row),
         findings: &mut Vec<Finding>,
     ) -> Result<UnreadRows>;

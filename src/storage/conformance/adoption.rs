@@ -244,7 +244,10 @@ pub(super) fn a_capture_that_was_lost_and_added_again_is_there_once(vault: &Test
     assert_eq!(snapshot.read_members(core, capture).unwrap().len(), 1);
     if vault.storage.has(Capability::Check) {
         let inspection = vault.storage.maintenance().inspect().unwrap();
-        assert_eq!(inspection.compare_journal(None).unwrap().findings, []);
+        let whole = inspection.compare_journal(None).unwrap();
+        assert_eq!(whole.findings, []);
+        let parts = inspection.compare_journal_in_parts(None, 1).unwrap();
+        assert_eq!((parts.counts, parts.findings), (whole.counts, whole.findings));
         assert_eq!(inspection.structures(IntegrityLevel::Full).unwrap(), []);
         assert_eq!(inspection.mentions_index(IntegrityLevel::Full).unwrap(), (Vec::new(), true));
     }

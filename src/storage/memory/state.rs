@@ -435,7 +435,7 @@ impl MemoryState {
                 self.links.insert(MemoryLinkKey { relation, source, target }, note);
             }
             Row::Tombstone(tombstone) => {
-                self.tombstones.insert((tombstone.digest, tombstone.entry), tombstone);
+                self.tombstones.insert((tombstone.digest, tombstone.entry), *tombstone);
             }
             _ => {}
         }

@@ -1,5 +1,7 @@
 //! The differences between SQLite and PostgreSQL.
 
+use std::ops::RangeInclusive;
+
 use crate::digest::Digest;
 
 /// A database.
@@ -97,8 +99,13 @@ impl Dialect {
         }
     }
 
+    /// Returns the condition that a digest is in a range.
+    pub(in crate::storage) fn is_in_range(self, digest: &str, range: &RangeInclusive<Digest>) -> String {
+        self.is_between(digest, &self.literal(range.start()), &self.literal(range.end()))
+    }
+
     /// Returns a digest as a part of a statement.
-    pub(super) fn literal(self, digest: &Digest) -> String {
+    pub(in crate::storage) fn literal(self, digest: &Digest) -> String {
         match self {
             Self::Sqlite => format!("x'{}'", digest.hex()),
             Self::Postgres => format!("decode('{}', 'hex')", digest.hex()),

@@ -57,9 +57,7 @@ impl<I: SqlInspection> CatalogInspection for I {
         findings: &mut Vec<Finding>,
     ) -> Result<()> {
         let (table, subject) = (JournaledTable::Artifact, Subject::Table("artifact".to_owned()));
-        let [first, last] = [range.start(), range.end()].map(|digest| I::DIALECT.literal(digest));
-        let rows = journaled_rows(I::DIALECT, table).replace("NOT INDEXED", "");
-        let sql = format!("{rows} WHERE {}", I::DIALECT.is_between("a.core", &first, &last));
+        let sql = journaled_rows(I::DIALECT, table, Some(range)).replace("NOT INDEXED", "");
         let mut take = |row: &SqlRow| take_journaled(table, row, take, &mut Vec::new());
         self.query(&sql, &subject, findings, &mut take).map(drop)
     }
@@ -191,15 +189,17 @@ pub(in crate::storage) fn ask(
     Ok(())
 }
 
-/// Passes the rows of a table that follows from the journal to `take`, those that can be read.
+/// Passes the rows of a table that follows from the journal, or those of artifacts with core hashes in a range, to `take`, those
+/// that can be read.
 pub(in crate::storage) fn journaled_rows_of<I: SqlInspection>(
     inspection: &I,
     table: JournaledTable,
+    of: Option<&RangeInclusive<Digest>>,
     take: &mut dyn FnMut(Row),
     findings: &mut Vec<Finding>,
 ) -> Result<UnreadRows> {
     let mut different = Vec::new();
-    let (sql, subject) = (journaled_rows(I::DIALECT, table), Subject::Table(table.name().to_owned()));
+    let (sql, subject) = (journaled_rows(I::DIALECT, table, of), Subject::Table(table.name().to_owned()));
     let is_whole = inspection
         .query(&sql, &subject, findings, &mut |row| take_journaled(table, row, take, &mut different))?;
     findings.append(&mut different);

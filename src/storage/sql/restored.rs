@@ -66,7 +66,7 @@ pub(super) fn restore_rows<S: SqlSession>(session: &S, catalog: &ExpectedCatalog
             row @ Row::Artifact { .. } => artifacts.add(row)?,
             row @ Row::Capture { .. } => captures.add(row)?,
             Row::Signature { state, key_id, .. } => captures.sign(state, key_id),
-            Row::Tombstone(tombstone) => tombstones.push(tombstone),
+            Row::Tombstone(tombstone) => tombstones.push(*tombstone),
             row => annotations.put(row),
         }
     }

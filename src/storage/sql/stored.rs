@@ -1,15 +1,22 @@
 //! The rows of tables, as a check reads them.
 
+use std::ops::RangeInclusive;
+
 use super::{DamagedValue, Dialect, SqlRow, SqlValue, TOMBSTONE, text_key, tombstone};
 use crate::artifact::{Signature, SignatureState};
-use crate::digest::{BlobHash, CaptureHash, CoreHash, Hasher};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, Hasher};
 use crate::storage::catalog::Row;
 use crate::storage::check::finding::{DIFFERENT_ROW, Finding, Subject};
 use crate::storage::check::{CaptureId, JournaledTable, ReadCapture};
 
-/// Returns the query for the rows of a table, which uses no index of it: one may be incomplete. Where a row refers to a
-/// missing artifact, its core hash is NULL.
-pub(in crate::storage) fn journaled_rows(dialect: Dialect, table: JournaledTable) -> String {
+/// Returns the query for the rows of a table, or those of artifacts with core hashes in a range. It uses no index of the table:
+/// one may be incomplete. Where a row refers to a missing artifact, its core hash is NULL. Tags are those of all artifacts.
+/// The query ends in a condition.
+pub(in crate::storage) fn journaled_rows(
+    dialect: Dialect,
+    table: JournaledTable,
+    of: Option<&RangeInclusive<Digest>>,
+) -> String {
     let owned = |columns: &str, alias: &str| {
         (format!("a.core, {columns}"), format!("LEFT JOIN artifact a ON a.id = {alias}.artifact"))
     };
@@ -41,7 +48,7 @@ pub(in crate::storage) fn journaled_rows(dialect: Dialect, table: JournaledTable
         // A key without a state is not what was recorded either.
         JournaledTable::Signature => {
             let (columns, joins) = owned("c.digest, coalesce(c.signature, ''), c.key_id", "c");
-            ("c", (columns, format!("{joins} WHERE c.signature IS NOT NULL OR c.key_id IS NOT NULL")))
+            ("c", (columns, joins))
         }
         JournaledTable::Tag => ("t", owned("t.name, t.at", "t")),
         JournaledTable::Note => ("n", owned("n.text, n.at, n.folded", "n")),
@@ -58,7 +65,22 @@ pub(in crate::storage) fn journaled_rows(dialect: Dialect, table: JournaledTable
         _ => table.name(),
     };
     let without_index = if is_file { "NOT INDEXED" } else { "" };
-    format!("SELECT {columns} FROM {name} {alias} {without_index} {joins}")
+    let mut condition = match table {
+        JournaledTable::Signature if !is_file => "(c.signature IS NOT NULL OR c.key_id IS NOT NULL)",
+        _ => "true",
+    }
+    .to_owned();
+    let core = match table {
+        JournaledTable::Tag => None,
+        JournaledTable::Link => Some("s.core"),
+        JournaledTable::Tombstone => Some("t.core"),
+        _ => Some("a.core"),
+    };
+    if let Some((core, of)) = core.zip(of) {
+        condition.push_str(" AND ");
+        condition.push_str(&dialect.is_in_range(core, of));
+    }
+    format!("SELECT {columns} FROM {name} {alias} {without_index} {joins} WHERE {condition}")
 }
 
 /// Returns a row of [`journaled_rows`], or `None` if it refers to a missing one, which is found as that.
@@ -67,7 +89,7 @@ pub(in crate::storage) fn journaled_row(
     row: &SqlRow,
 ) -> Result<Option<Row>, DamagedValue> {
     if table == JournaledTable::Tombstone {
-        return Ok(Some(Row::Tombstone(tombstone(row)?)));
+        return Ok(Some(Row::Tombstone(Box::new(tombstone(row)?))));
     }
     let Some(core) = row.optional_digest(0)?.map(CoreHash) else { return Ok(None) };
     let number = |column| row.integer(column).map(i64::cast_unsigned);

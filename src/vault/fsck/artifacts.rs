@@ -33,13 +33,19 @@ pub(super) fn check(
         }
     }
     let kind = options.kind.map(Kind::name);
-    let mut artifacts = match options.depth {
-        Depth::Sample(sample) => inspection.artifacts_in(&sample.ranges(), kind, &mut findings)?,
-        Depth::Quick | Depth::Full => inspection.artifacts(kind, &mut findings)?,
+    let is_selected = |artifact: &CheckedArtifact| {
+        (kind.is_none() || artifact.kind.as_deref() == kind)
+            && options.after.is_none_or(|after| artifact.core > after)
+    };
+    let reading = storage.maintenance().inspect()?;
+    let reading = if let Depth::Sample(sample) = options.depth {
+        let mut artifacts = inspection.artifacts_in(&sample.ranges(), &mut findings)?;
+        artifacts.retain(is_selected);
+        FsckReader::new(reading, artifacts, true)
+    } else {
+        FsckReader::of_all(reading, &is_selected, true, &mut findings)?
     };
     reporter.add_all(findings);
-    artifacts.retain(|artifact| options.after.is_none_or(|after| artifact.core > after));
-    let reading = FsckReader::new(storage.maintenance().inspect()?, artifacts, true);
     let mut checking =
         ArtifactChecker { inspection, look_up, removed: None, state: ArtifactCheckState::default() };
     if !options.keys.is_empty() {

@@ -7,7 +7,7 @@ use super::signatures;
 use crate::artifact::{
     AdmitOptions, Admitted, Directory, DirectoryEntry, EntryContent, KeyRing, Kind, SignaturePolicy,
 };
-use crate::digest::CaptureHash;
+use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;
 use crate::json::reader::Limits;
 use crate::storage::check::finding::{DIFFERENT_ROW, Finding, NOT_ADMITTED, Subject};
@@ -49,10 +49,15 @@ pub(super) struct ArtifactTrailer {
     pub(super) findings: Vec<Finding>,
 }
 
+/// The condition for artifacts that are read.
+pub(super) type CheckedArtifactFilter<'s> = &'s (dyn Fn(&CheckedArtifact) -> bool + Sync);
+
 /// A reader of artifacts, in order.
 pub(super) struct FsckReader<'s> {
     inspection: Box<dyn Inspection + 's>,
     artifacts: std::vec::IntoIter<CheckedArtifact>,
+    /// What selects further artifacts, after the last of `artifacts`.
+    rest: Option<(CheckedArtifactFilter<'s>, (CoreHash, i64))>,
     current: Option<ArtifactReadState>,
     /// Whether to read the rows that follow from bytes.
     with_rows: bool,
@@ -66,20 +71,47 @@ struct ArtifactReadState {
 }
 
 impl<'s> FsckReader<'s> {
+    /// Creates a reader of `artifacts`.
     pub(super) fn new(
         inspection: Box<dyn Inspection + 's>,
         artifacts: Vec<CheckedArtifact>,
         with_rows: bool,
     ) -> Self {
-        Self { inspection, artifacts: artifacts.into_iter(), current: None, with_rows }
+        Self { inspection, artifacts: artifacts.into_iter(), rest: None, current: None, with_rows }
+    }
+
+    /// Creates a reader of all artifacts that `filter` selects. Damage that prevents reading their rows is added to `findings`.
+    pub(super) fn of_all(
+        inspection: Box<dyn Inspection + 's>,
+        filter: CheckedArtifactFilter<'s>,
+        with_rows: bool,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Self> {
+        let artifacts = inspection.artifacts(filter, findings)?;
+        let last = artifacts.last().map(CheckedArtifact::position);
+        Ok(Self { rest: last.map(|last| (filter, last)), ..Self::new(inspection, artifacts, with_rows) })
+    }
+
+    /// Returns the next artifact.
+    fn next_artifact(&mut self) -> Result<Option<CheckedArtifact>> {
+        if let Some((filter, last)) = self.rest
+            && self.artifacts.as_slice().is_empty()
+        {
+            let is_left = |artifact: &CheckedArtifact| artifact.position() > last && filter(artifact);
+            // What cannot be read was found before.
+            let artifacts = self.inspection.artifacts(&is_left, &mut Vec::new())?;
+            self.rest = artifacts.last().map(|last| (filter, last.position()));
+            self.artifacts = artifacts.into_iter();
+        }
+        self.inspection.read_ahead(self.artifacts.as_slice())?;
+        Ok(self.artifacts.next())
     }
 
     fn read(&mut self) -> Result<Option<FsckItem>> {
         let mut current = if let Some(current) = self.current.take() {
             current
         } else {
-            self.inspection.read_ahead(self.artifacts.as_slice())?;
-            let Some(artifact) = self.artifacts.next() else { return Ok(None) };
+            let Some(artifact) = self.next_artifact()? else { return Ok(None) };
             self.begin(artifact)?
         };
         let artifact = current.artifact.clone();

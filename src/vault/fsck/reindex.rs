@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::reader::{ArtifactTrailer, FsckItem, FsckReader, JudgedCapture, JudgedItem};
+use super::reader::{
+    ArtifactTrailer, CheckedArtifactFilter, FsckItem, FsckReader, JudgedCapture, JudgedItem,
+};
 use super::report::FsckReporter;
 use super::search;
 use super::signatures::{self, SignatureCounts};
@@ -25,24 +27,24 @@ pub(super) fn reindex(storage: &dyn Storage, keys: &KeyRing, reporter: &mut Fsck
     if !keys.is_empty() {
         reporter.report.signatures = Some(SignatureCounts::default());
     }
-    let mut findings = Vec::new();
-    let all = storage.maintenance().inspect()?.artifacts(None, &mut findings)?;
-    reporter.add_all(findings);
-    let not_admitted = artifacts(storage, all, keys, reporter)?;
+    let not_admitted = artifacts(storage, &|_| true, keys, reporter)?;
     storage.maintenance().repairs()?.finish_reindex(reporter.report.artifacts, not_admitted)?;
     search::rebuild(storage)
 }
 
-/// Rebuilds the index data of some artifacts, and returns the number of captures that were not admitted again.
+/// Rebuilds the index data of the artifacts that `filter` selects, and returns the number of captures that were not admitted
+/// again.
 pub(super) fn artifacts(
     storage: &dyn Storage,
-    mut artifacts: Vec<CheckedArtifact>,
+    filter: CheckedArtifactFilter<'_>,
     keys: &KeyRing,
     reporter: &mut FsckReporter<'_>,
 ) -> Result<u64> {
     let mut not_admitted = 0;
+    let mut findings = Vec::new();
+    let mut reading = FsckReader::of_all(storage.maintenance().inspect()?, filter, false, &mut findings)?;
+    reporter.add_all(findings);
     for _ in 0..ROUNDS {
-        let reading = FsckReader::new(storage.maintenance().inspect()?, artifacts, false);
         let mut pass = ReindexPass {
             storage,
             reporter,
@@ -59,10 +61,11 @@ pub(super) fn artifacts(
         })?;
         pass.write()?;
         not_admitted += pass.not_admitted;
-        artifacts = pass.again;
-        if artifacts.is_empty() {
+        if pass.again.is_empty() {
             break;
         }
+        let again = pass.again;
+        reading = FsckReader::new(storage.maintenance().inspect()?, again, false);
     }
     Ok(not_admitted)
 }

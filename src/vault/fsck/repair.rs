@@ -20,7 +20,7 @@ use crate::storage::check::finding::{
     LOG_DAMAGED, MISSING_BYTES, MISSING_ROW, NOT_ADMITTED, SCHEMA_DIFFERS, SURPLUS_ROW, Subject,
     UNKNOWN_ENTRY, UNREADABLE, WRONG_SIGNATURE,
 };
-use crate::storage::check::{Inspection, IntegrityLevel, Repair, Repairs};
+use crate::storage::check::{CheckedArtifact, Inspection, IntegrityLevel, Repair, Repairs};
 use crate::storage::{self, CreationPolicy, Result, Storage, StorageError};
 
 /// Findings that say nothing of rows.
@@ -275,11 +275,10 @@ pub(in crate::vault) fn restore_bytes(
 /// # Errors
 /// Returns an error if the vault cannot be read or written.
 pub(in crate::vault) fn reindex_artifacts(storage: &dyn Storage, of: &BTreeSet<CoreHash>) -> Result<()> {
-    let mut artifacts = storage.maintenance().inspect()?.artifacts(None, &mut Vec::new())?;
-    artifacts.retain(|artifact| of.contains(&artifact.core));
     let mut silent = Silent;
     let mut reporter = FsckReporter::new(&mut silent);
-    reindex::artifacts(storage, artifacts, &KeyRing::default(), &mut reporter).map(drop)
+    let is_of = |artifact: &CheckedArtifact| of.contains(&artifact.core);
+    reindex::artifacts(storage, &is_of, &KeyRing::default(), &mut reporter).map(drop)
 }
 
 /// A monitor for rebuilding a few artifacts.

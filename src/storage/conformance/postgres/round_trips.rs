@@ -151,7 +151,7 @@ fn check(storage: &PostgresStorage) -> u64 {
     findings.extend(inspection.unreferenced().unwrap());
     let (of_mentions, is_complete) = inspection.mentions_index(IntegrityLevel::Full).unwrap();
     findings.extend(of_mentions);
-    let artifacts = inspection.artifacts(None, &mut findings).unwrap();
+    let artifacts = inspection.artifacts(&|_| true, &mut findings).unwrap();
     for (number, artifact) in artifacts.iter().enumerate() {
         inspection.read_ahead(&artifacts[number..]).unwrap();
         for id in inspection.capture_ids(artifact, &mut findings).unwrap() {

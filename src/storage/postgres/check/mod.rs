@@ -12,6 +12,7 @@ mod read_ahead;
 mod structure;
 
 use std::cell::{Cell, RefCell};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use postgres::error::SqlState;
@@ -25,8 +26,8 @@ use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::catalog::Row as CatalogRow;
 use crate::storage::check::finding::{DAMAGED_BYTES, Finding, Subject, UNREADABLE};
 use crate::storage::check::{
-    CaptureId, CheckedArtifact, Inspection, IntegrityLevel, JournalRow, JournaledTable, ReadCapture,
-    StoredBytes, UnreadRows,
+    CaptureId, CheckedArtifact, EntrySelection, Inspection, IntegrityLevel, JournalRow, JournaledTable,
+    ReadCapture, StoredBytes, UnreadRows,
 };
 use crate::storage::sql::{self, DamagedValue, Dialect, SqlInspection, SqlRow, SqlSession as _};
 use crate::storage::{PayloadDefect, Result};
@@ -173,21 +174,33 @@ impl Inspection for DatabaseInspection<'_> {
         Ok(findings)
     }
 
-    fn journal(&self, take: &mut dyn FnMut(JournalRow<'_>), findings: &mut Vec<Finding>) -> Result<bool> {
-        self.entries_of_journal(take, findings)
-    }
-
-    fn entries_naming(&self, digest: Digest, take: &mut dyn FnMut(JournalRow<'_>)) -> Result<()> {
-        self.look(table("journal"), &mut Vec::new(), || self.entries_with(digest, take)).map(drop)
+    fn journal(
+        &self,
+        selection: &EntrySelection,
+        take: &mut dyn FnMut(JournalRow<'_>),
+        findings: &mut Vec<Finding>,
+    ) -> Result<bool> {
+        let condition = match selection {
+            EntrySelection::All => return self.entries_of_journal(take, findings),
+            EntrySelection::Naming(digest) => format!("position('{}' IN entry) > 0", digest.hex()),
+            // The digits of the core hash follow the name of the member and of the algorithm.
+            EntrySelection::About(range) => format!(
+                "action <> 'add' OR substr(entry, strpos(entry, '\"core\":\"sha256:') + 15, 64) BETWEEN '{}' AND '{}'",
+                range.start().hex(),
+                range.end().hex()
+            ),
+        };
+        Ok(self.look(table("journal"), findings, || self.entries_with(&condition, take))?.is_some())
     }
 
     fn rows(
         &self,
         table: JournaledTable,
+        of: Option<&RangeInclusive<Digest>>,
         take: &mut dyn FnMut(CatalogRow),
         findings: &mut Vec<Finding>,
     ) -> Result<UnreadRows> {
-        sql::journaled_rows_of(self, table, take, findings)
+        sql::journaled_rows_of(self, table, of, take, findings)
     }
 
     fn mentions_index(&self, integrity: IntegrityLevel) -> Result<(Vec<Finding>, bool)> {

@@ -341,14 +341,14 @@ impl DatabaseInspection<'_> {
         Ok(true)
     }
 
-    /// Passes the entries that name a digest and can be read to `take`.
+    /// Passes the entries that satisfy a condition and can be read to `take`.
     pub(super) fn entries_with(
         &self,
-        digest: Digest,
+        condition: &str,
         take: &mut dyn FnMut(JournalRow<'_>),
     ) -> PostgresResult<()> {
-        let sql = "SELECT seq, at, entry, chain FROM journal WHERE position($1 IN entry) > 0 ORDER BY seq";
-        self.session.each(sql, &[digest.hex().into()], &mut |row| {
+        let sql = format!("SELECT seq, at, entry, chain FROM journal WHERE {condition} ORDER BY seq");
+        self.session.each(&sql, &[], &mut |row| {
             take_entry(&row, take);
             Ok(())
         })

@@ -160,7 +160,7 @@ impl<'c> RowChanges<'c> {
                 self.captures.sign(core, capture, Some((state, key_id)));
             }
             Row::Tombstone(tombstone) => {
-                self.tombstones.insert((tombstone.digest, tombstone.entry), tombstone);
+                self.tombstones.insert((tombstone.digest, tombstone.entry), *tombstone);
             }
             _ => self.annotations.put(row),
         }

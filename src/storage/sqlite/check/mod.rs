@@ -9,6 +9,7 @@ mod structure;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -28,8 +29,8 @@ use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::catalog::{MentionRole, Row};
 use crate::storage::check::finding::{DAMAGED_BYTES, Finding, INDEX_DIFFERS, Subject, UNREADABLE};
 use crate::storage::check::{
-    CaptureId, CheckedArtifact, Inspection, IntegrityLevel, JournalRow, JournaledTable, ReadCapture,
-    StoredBytes, UnreadRows,
+    CaptureId, CheckedArtifact, EntrySelection, Inspection, IntegrityLevel, JournalRow, JournaledTable,
+    ReadCapture, StoredBytes, UnreadRows,
 };
 use crate::storage::sql::{self, DamagedValue, Dialect, SqlInspection, SqlRow, SqlSession};
 
@@ -122,24 +123,24 @@ impl Inspection for FileInspection<'_> {
         Ok(findings)
     }
 
-    fn journal(&self, take: &mut dyn FnMut(JournalRow<'_>), findings: &mut Vec<Finding>) -> Result<bool> {
+    fn journal(
+        &self,
+        selection: &EntrySelection,
+        take: &mut dyn FnMut(JournalRow<'_>),
+        findings: &mut Vec<Finding>,
+    ) -> Result<bool> {
         let table = Subject::Table("journal".to_owned());
-        Ok(self.look(table, findings, || self.entries(None, take))?.is_some())
-    }
-
-    fn entries_naming(&self, digest: Digest, take: &mut dyn FnMut(JournalRow<'_>)) -> Result<()> {
-        let table = Subject::Table("journal".to_owned());
-        let entries = || self.entries(Some(digest), take);
-        self.look(table, &mut Vec::new(), entries).map(drop)
+        Ok(self.look(table, findings, || self.entries(selection, take))?.is_some())
     }
 
     fn rows(
         &self,
         table: JournaledTable,
+        of: Option<&RangeInclusive<Digest>>,
         take: &mut dyn FnMut(Row),
         findings: &mut Vec<Finding>,
     ) -> Result<UnreadRows> {
-        self.rows_of(table, take, findings)
+        self.rows_of(table, of, take, findings)
     }
 
     fn mentions_index(&self, integrity: IntegrityLevel) -> Result<(Vec<Finding>, bool)> {

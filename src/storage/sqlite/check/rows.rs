@@ -1,6 +1,7 @@
 //! The journal, and the rows of the tables that follow from it or from the bytes of an artifact. Damaged rows do not prevent
 //! reading the others.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use rusqlite::Row as SqliteRow;
@@ -9,7 +10,7 @@ use super::FileInspection;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::catalog::{MentionRole, Row};
 use crate::storage::check::finding::{Finding, Subject, UNREADABLE};
-use crate::storage::check::{CheckedArtifact, JournalRow, JournaledTable, UnreadRows};
+use crate::storage::check::{CheckedArtifact, EntrySelection, JournalRow, JournaledTable, UnreadRows};
 use crate::storage::sql::{self, DerivedTable, Dialect, SqlSession as _, derived_row, derived_rows};
 use crate::storage::sqlite::error::is_damage;
 use crate::storage::sqlite::mentions::MentionRow;
@@ -25,20 +26,29 @@ const ARTIFACT_IDS: &str =
 const CAPTURE_IDS: &str = "SELECT id FROM capture INDEXED BY capture_by_artifact WHERE id >= ?1 ORDER BY id";
 
 impl FileInspection<'_> {
-    /// Passes the entries of the journal to `take`, or only those that name a digest.
+    /// Passes entries of the journal to `take`.
     pub(super) fn entries(
         &self,
-        naming: Option<Digest>,
+        selection: &EntrySelection,
         take: &mut dyn FnMut(JournalRow<'_>),
     ) -> rusqlite::Result<()> {
         schema::expect_journal_view(&self.connection)?;
-        let mut statement = self.connection.prepare(
+        let condition = match selection {
+            EntrySelection::All => "true".to_owned(),
+            EntrySelection::Naming(digest) => format!(
+                "{0} IN (j.core, j.capture) OR (j.core IS NULL AND instr(j.entry, '{1}'))",
+                Dialect::Sqlite.literal(digest),
+                digest.hex()
+            ),
+            EntrySelection::About(range) => {
+                format!("j.core IS NULL OR {}", Dialect::Sqlite.is_in_range("j.core", range))
+            }
+        };
+        let mut statement = self.connection.prepare(&format!(
             "SELECT j.seq, e.entry, j.chain, j.at FROM journal j JOIN journal_entries e ON e.seq = j.seq
-              WHERE ?1 IS NULL OR j.core = ?1 OR j.capture = ?1 OR (j.core IS NULL AND instr(j.entry, ?2))
-              ORDER BY j.seq",
-        )?;
-        let mut rows =
-            statement.query((naming.as_ref().map(Digest::as_bytes), naming.as_ref().map(Digest::hex)))?;
+              WHERE {condition} ORDER BY j.seq"
+        ))?;
+        let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             take(JournalRow {
                 seq: row.get(0)?,
@@ -51,22 +61,24 @@ impl FileInspection<'_> {
         Ok(())
     }
 
-    /// Passes the rows of a table to `take`, and returns those that cannot be read.
+    /// Passes the rows of a table, or those of artifacts with core hashes in a range, to `take`, and returns those that cannot be
+    /// read.
     pub(super) fn rows_of(
         &self,
         table: JournaledTable,
+        of: Option<&RangeInclusive<Digest>>,
         take: &mut dyn FnMut(Row),
         findings: &mut Vec<Finding>,
     ) -> Result<UnreadRows> {
         let (alias, ids) = match table {
             JournaledTable::Artifact => ("a", ARTIFACT_IDS),
             JournaledTable::Capture => ("c", CAPTURE_IDS),
-            _ => return sql::journaled_rows_of(self, table, take, findings),
+            _ => return sql::journaled_rows_of(self, table, of, take, findings),
         };
-        let rows = sql::journaled_rows(Dialect::Sqlite, table);
+        let rows = sql::journaled_rows(Dialect::Sqlite, table, of);
         let scan = TableScan {
             table: table.name(),
-            sql: format!("{rows} WHERE {alias}.id BETWEEN ?1 AND ?2 ORDER BY {alias}.id"),
+            sql: format!("{rows} AND {alias}.id BETWEEN ?1 AND ?2 ORDER BY {alias}.id"),
             id: 1,
             ids,
         };

@@ -369,7 +369,7 @@ impl SqliteWriter<'_> {
                     _ => Ok(()),
                 }
             }
-            Row::Tombstone(tombstone) => sql::put_tombstones(self.connection, vec![tombstone]),
+            Row::Tombstone(tombstone) => sql::put_tombstones(self.connection, vec![*tombstone]),
             row => {
                 let mut changes = AnnotationChanges::default();
                 changes.put(row);
