@@ -1,9 +1,10 @@
 //! Output streams: data on standard output, everything else on standard error. Color only on terminals.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::{self, StdoutLock, Write};
 
-use anstream::AutoStream;
+use anstream::adapter::StripBytes;
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use runvault::display::{escaped, is_plain};
 
@@ -28,7 +29,32 @@ pub(crate) const FAINT: Style = Style::new().dimmed();
 
 /// Returns standard output for text. Colors are removed where they are not supported.
 pub(crate) fn text() -> impl Write {
-    PagedStdout(AutoStream::new(io::stdout().lock(), *CHOICE))
+    let out = io::stdout().lock();
+    let out: Box<dyn Write> = match *CHOICE {
+        ColorChoice::Never => Box::new(PlainStdout { out, strip: StripBytes::new(), plain: Vec::new() }),
+        choice => Box::new(AutoStream::new(out, choice)),
+    };
+    PagedStdout(out)
+}
+
+/// Standard output without colors. What is written together stays together: the parts between colors would be a write each.
+struct PlainStdout {
+    out: StdoutLock<'static>,
+    strip: StripBytes,
+    plain: Vec<u8>,
+}
+
+impl Write for PlainStdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.plain.clear();
+        self.strip.strip_next(bytes).for_each(|part| self.plain.extend_from_slice(part));
+        self.out.write_all(&self.plain)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// Standard output, before whose first write a pager is started if there is to be one.
