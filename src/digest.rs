@@ -8,6 +8,7 @@ mod sha256;
 
 use std::fmt;
 use std::io::{self, Read, Write};
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use hmac::{KeyInit, Mac};
@@ -63,6 +64,16 @@ impl Digest {
             Some(first) => i64::from_be_bytes(*first),
             None => 0,
         }
+    }
+
+    /// Returns the range of the digests whose [`Digest::key`] is a number in a range, as an unsigned number.
+    pub(crate) fn with_keys(keys: &RangeInclusive<u64>) -> RangeInclusive<Self> {
+        let digest = |key: u64, rest: u8| {
+            let mut bytes = [rest; 32];
+            bytes.iter_mut().zip(key.to_be_bytes()).for_each(|(to, from)| *to = from);
+            Self(bytes)
+        };
+        digest(*keys.start(), 0)..=digest(*keys.end(), u8::MAX)
     }
 
     /// Parses exactly `sha256:` and 64 lowercase hex digits: the form in which documents state digests.

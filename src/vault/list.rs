@@ -96,7 +96,7 @@ impl ListRequest {
     ///
     /// # Errors
     /// Same as [`ListRequest::run`].
-    pub(super) fn read(&self, snapshot: &dyn Snapshot) -> Result<ListAnswer, StorageError> {
+    fn read(&self, snapshot: &dyn Snapshot) -> Result<ListAnswer, StorageError> {
         for name in &self.attributes {
             formats::attribute(name).ok_or_else(|| super::find::unknown_attribute(name))?;
         }

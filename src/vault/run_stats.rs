@@ -98,9 +98,6 @@ pub struct RunTotals {
     pub runs_with_cost: u64,
 }
 
-/// Number of runs that are read at a time.
-const BATCH: u64 = 1_000;
-
 impl RunStatsRequest {
     /// Runs the operation.
     ///
@@ -108,7 +105,6 @@ impl RunStatsRequest {
     /// Returns an error of the kind [`Invalid`](crate::storage::ErrorKind::Invalid) if no kind has the attribute, and
     /// another one if the vault cannot be read.
     pub fn run(&self, vault: &Vault) -> Result<RunStatsAnswer, StorageError> {
-        let snapshot = vault.snapshot()?;
         let mut filter = self.filter.clone();
         if filter.kinds.is_empty() {
             filter.kinds = formats::recordings().map(|kind| kind.name().to_owned()).collect();
@@ -117,35 +113,28 @@ impl RunStatsRequest {
             RunGrouping::Attribute { name } => vec![name.clone()],
             RunGrouping::Day | RunGrouping::Label { .. } => Vec::new(),
         };
-        let mut page = ListRequest {
+        let runs = ListRequest {
             filter,
             order: FindOrder::LastSeen,
             attributes,
             prices: self.prices.clone(),
-            limit: Some(BATCH),
             ..ListRequest::default()
         };
         let (mut total, mut without) = (RunTally::default(), 0);
         let mut groups: BTreeMap<String, RunTally> = BTreeMap::new();
         let mut days: BTreeMap<String, RunTally> = BTreeMap::new();
-        loop {
-            let answer = page.read(&*snapshot)?;
-            for row in &answer.rows {
-                total.add(row);
-                let values = self.by.values(row);
-                without += u64::from(values.is_empty());
-                for value in values {
-                    groups.entry(value).or_default().add(row);
-                }
-                for day in RunGrouping::Day.values(row).into_iter().filter(|_| self.with_days) {
-                    days.entry(day).or_default().add(row);
-                }
+        runs.visit::<StorageError>(vault, &mut |row| {
+            total.add(&row);
+            let values = self.by.values(&row);
+            without += u64::from(values.is_empty());
+            for value in values {
+                groups.entry(value).or_default().add(&row);
             }
-            page.after = answer.next;
-            if page.after.is_none() {
-                break;
+            for day in RunGrouping::Day.values(&row).into_iter().filter(|_| self.with_days) {
+                days.entry(day).or_default().add(&row);
             }
-        }
+            Ok(true)
+        })?;
         let group = |(value, tally): (String, RunTally)| RunGroup { value, totals: tally.totals() };
         let days = days.into_iter().map(group).collect();
         let mut groups: Vec<RunGroup> = groups.into_iter().map(group).collect();

@@ -113,15 +113,14 @@ impl Args {
             request.limit = None;
             request.details.push(Detail::Captures);
         }
+        let has_room = |listed: u64| most.is_none_or(|most| listed < most);
         let mut listed = 0;
         let next = request.visit::<CommandError>(&vault, &mut |row| {
-            if files.as_ref().is_none_or(|files| is_gone(files, &row))
-                && most.is_none_or(|most| listed < most)
-            {
+            if has_room(listed) && files.as_ref().is_none_or(|files| is_gone(files, &row)) {
                 listed += 1;
                 printer.add(&row)?;
             }
-            Ok(files.is_none() || most.is_none_or(|most| listed < most))
+            Ok(files.is_none() || has_room(listed))
         })?;
         let rows = printer.finish()?;
         if !self.json && self.format.is_none() {
@@ -235,15 +234,12 @@ impl ListRowPrinter<'_> {
 
     fn add(&mut self, row: &ListRow) -> Result<(), CommandError> {
         self.rows += 1;
-        if matches!(self.form, ListRowForm::Json) {
-            return Ok(json::line(&mut self.out, row)?);
-        }
-        let Some(row) = ColumnContext::of_row(row, self.now) else { return Ok(()) };
+        let Some(context) = ColumnContext::of_row(row, self.now) else { return Ok(()) };
         match &mut self.form {
-            ListRowForm::Json => {}
-            ListRowForm::Lines(template) => writeln!(self.out, "{}", template.fill(&row))?,
+            ListRowForm::Json => json::line(&mut self.out, row)?,
+            ListRowForm::Lines(template) => writeln!(self.out, "{}", template.fill(&context))?,
             ListRowForm::Table { columns, cells, .. } => {
-                cells.push(columns.iter().map(|column| columns::cell(&row, *column)).collect());
+                cells.push(columns.iter().map(|column| columns::cell(&context, *column)).collect());
                 if cells.len() >= ALIGNED_ROWS && !terminal::is_terminal() {
                     self.write_cells()?;
                 }

@@ -129,12 +129,7 @@ impl ExpectedCatalog {
 
     /// Returns the range of the core hashes of the artifacts in this part.
     pub(super) fn digests(&self) -> RangeInclusive<Digest> {
-        let digest = |number: u64, others: u8| {
-            let mut bytes = [others; 32];
-            bytes.iter_mut().zip(number.to_be_bytes()).for_each(|(byte, first)| *byte = first);
-            Digest::from_bytes(bytes)
-        };
-        digest(*self.part.start(), 0)..=digest(*self.part.end(), u8::MAX)
+        Digest::with_keys(&self.part)
     }
 
     /// Adds what follows from the entry `seq`: nothing if its time is invalid.
@@ -163,7 +158,7 @@ impl ExpectedCatalog {
 
     /// Returns whether the rows of an artifact belong to this part.
     fn contains(&self, core: CoreHash) -> bool {
-        self.part.contains(&core.0.as_bytes().first_chunk().map_or(0, |first| u64::from_be_bytes(*first)))
+        self.part.contains(&core.0.key().cast_unsigned())
     }
 
     fn halve(&mut self) {

@@ -14,7 +14,7 @@ use crate::storage::journal::{JournalCheck, JournalDefect};
 const MOST_ROWS: usize = 2_000_000;
 
 /// Maximum number of artifacts that are listed at a time.
-const MOST_ARTIFACTS: usize = 250_000;
+pub const MOST_ARTIFACTS: usize = 250_000;
 
 /// An entry of the journal as stored.
 #[derive(Clone, Copy, Debug)]
@@ -129,8 +129,8 @@ impl dyn Inspection + '_ {
         Ok(is_read.then_some(replay))
     }
 
-    /// Returns the first artifacts that `is_wanted` selects, ordered by core hash: all of them, or a quarter of a million. Damage
-    /// that prevents reading is added to `findings`.
+    /// Returns the first artifacts that `is_wanted` selects, ordered by core hash: all of them, or [`MOST_ARTIFACTS`]. Damage that
+    /// prevents reading is added to `findings`.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
@@ -216,6 +216,7 @@ impl dyn Inspection + '_ {
             let selection = EntrySelection::About(compared.expected.digests());
             let mut take = |row: JournalRow<'_>| compared.expected.apply_text(row.seq, row.text);
             self.journal(&selection, &mut take, &mut known)?;
+            // It may be less than what was read.
             let of = compared.expected.digests();
             self.compare_part(&mut compared, Some(&of), &mut known)?;
         }

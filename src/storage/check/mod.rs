@@ -23,7 +23,7 @@ pub use finding::{
     CaptureId, CatalogCounts, CheckedArtifact, Finding, FindingInfo, IntegrityLevel, JournalInspection,
     KindFacts, ReadCapture, ReadmittedArtifact, ReindexOutcome, Repair, StoredBytes, Subject,
 };
-pub use journal::{EntrySelection, JournalReplay, JournalRow};
+pub use journal::{EntrySelection, JournalReplay, JournalRow, MOST_ARTIFACTS};
 
 /// The catalog at one point in time, for checking: what every database is asked with the same statements.
 ///

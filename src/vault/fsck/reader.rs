@@ -11,7 +11,7 @@ use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;
 use crate::json::reader::Limits;
 use crate::storage::check::finding::{DIFFERENT_ROW, Finding, NOT_ADMITTED, Subject};
-use crate::storage::check::{CaptureId, CheckedArtifact, Inspection, ReadCapture, Row};
+use crate::storage::check::{CaptureId, CheckedArtifact, Inspection, MOST_ARTIFACTS, ReadCapture, Row};
 use crate::storage::{CaptureTarget, Result, StoredMember};
 use crate::validation::{Report, Severity};
 
@@ -56,8 +56,8 @@ pub(super) type CheckedArtifactFilter<'s> = &'s (dyn Fn(&CheckedArtifact) -> boo
 pub(super) struct FsckReader<'s> {
     inspection: Box<dyn Inspection + 's>,
     artifacts: std::vec::IntoIter<CheckedArtifact>,
-    /// What selects further artifacts, after the last of `artifacts`.
-    rest: Option<(CheckedArtifactFilter<'s>, (CoreHash, i64))>,
+    /// What selects further artifacts, and the position after which they are.
+    rest: Option<(CheckedArtifactFilter<'s>, Option<(CoreHash, i64)>)>,
     current: Option<ArtifactReadState>,
     /// Whether to read the rows that follow from bytes.
     with_rows: bool,
@@ -87,21 +87,29 @@ impl<'s> FsckReader<'s> {
         with_rows: bool,
         findings: &mut Vec<Finding>,
     ) -> Result<Self> {
-        let artifacts = inspection.artifacts(filter, findings)?;
-        let last = artifacts.last().map(CheckedArtifact::position);
-        Ok(Self { rest: last.map(|last| (filter, last)), ..Self::new(inspection, artifacts, with_rows) })
+        let rest = Some((filter, None));
+        let mut reader = Self { rest, ..Self::new(inspection, Vec::new(), with_rows) };
+        reader.list(findings)?;
+        Ok(reader)
+    }
+
+    /// Lists further artifacts, if there may be some.
+    fn list(&mut self, findings: &mut Vec<Finding>) -> Result<()> {
+        let Some((filter, last)) = self.rest.take() else { return Ok(()) };
+        let is_left = |artifact: &CheckedArtifact| Some(artifact.position()) > last && filter(artifact);
+        let artifacts = self.inspection.artifacts(&is_left, findings)?;
+        if artifacts.len() >= MOST_ARTIFACTS {
+            self.rest = Some((filter, artifacts.last().map(CheckedArtifact::position)));
+        }
+        self.artifacts = artifacts.into_iter();
+        Ok(())
     }
 
     /// Returns the next artifact.
     fn next_artifact(&mut self) -> Result<Option<CheckedArtifact>> {
-        if let Some((filter, last)) = self.rest
-            && self.artifacts.as_slice().is_empty()
-        {
-            let is_left = |artifact: &CheckedArtifact| artifact.position() > last && filter(artifact);
+        if self.artifacts.as_slice().is_empty() {
             // What cannot be read was found before.
-            let artifacts = self.inspection.artifacts(&is_left, &mut Vec::new())?;
-            self.rest = artifacts.last().map(|last| (filter, last.position()));
-            self.artifacts = artifacts.into_iter();
+            self.list(&mut Vec::new())?;
         }
         self.inspection.read_ahead(self.artifacts.as_slice())?;
         Ok(self.artifacts.next())

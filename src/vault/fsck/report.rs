@@ -180,19 +180,12 @@ impl Sample {
             reason = "an approximate share is sufficient"
         )]
         let length = (self.percent / 100.0 * 2_f64.powi(64)).clamp(0.0, 2_f64.powi(64)) as u128;
-        let begin = u128::from(Digest::from_content(&self.seed.to_le_bytes()).key().cast_unsigned());
-        let all = 1 << 64;
-        let digest = |key: u128, rest: u8| {
-            let mut bytes = [rest; 32];
-            bytes.iter_mut().zip(key.to_be_bytes().into_iter().skip(8)).for_each(|(to, from)| *to = from);
-            Digest::from_bytes(bytes)
-        };
-        let part = |first: u128, end: u128| digest(first, 0)..=digest(end - 1, u8::MAX);
-        match begin + length {
-            _ if length == 0 => Vec::new(),
-            end if end <= all => vec![part(begin, end)],
-            end => vec![part(0, end - all), part(begin, all)],
-        }
+        let others = length.checked_sub(1).and_then(|others| u64::try_from(others).ok());
+        let Some(others) = others else { return Vec::new() };
+        let first = Digest::from_content(&self.seed.to_le_bytes()).key().cast_unsigned();
+        let last = first.wrapping_add(others);
+        let parts = if first <= last { vec![first..=last] } else { vec![0..=last, first..=u64::MAX] };
+        parts.iter().map(Digest::with_keys).collect()
     }
 }
 
