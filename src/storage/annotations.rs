@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::entry::Entry;
 use super::{Label, Result, StorageError};
 use crate::digest::CoreHash;
 
@@ -116,39 +117,16 @@ pub fn check_labels(labels: &BTreeMap<String, String>) -> Result<()> {
     defect.map_or(Ok(()), |defect| Err(StorageError::invalid(defect)))
 }
 
-/// A change that is the same for several artifacts, no more than one journal entry records.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct LabelChange<T> {
-    /// The artifacts.
-    pub(super) cores: Vec<CoreHash>,
-    /// The labels to set or remove.
-    pub(super) change: T,
-}
-
 /// The artifacts of a change with their labels before it, without duplicates.
-#[derive(Default)]
-pub(super) struct LabeledArtifacts(Vec<(CoreHash, Vec<Label>)>);
+pub(super) struct LabeledArtifacts(pub(super) Vec<(CoreHash, Vec<Label>)>);
 
 impl LabeledArtifacts {
-    /// Reads the labels of `cores`. `read` returns those of one of them, or an error if it is not stored.
-    pub(super) fn read(
-        cores: &[CoreHash],
-        mut read: impl FnMut(CoreHash) -> Result<Vec<Label>>,
-    ) -> Result<Self> {
-        let mut known = BTreeSet::new();
-        let first = cores.iter().filter(|core| known.insert(**core));
-        first.map(|core| Ok((*core, read(*core)?))).collect::<Result<_>>().map(Self)
-    }
-
-    /// Returns the changes by which the artifacts get `labels`. They are ordered by the labels that change, with the
+    /// Returns the entries by which the artifacts get `labels`. They are ordered by the labels that change, with the
     /// artifacts in their order, so that every engine records the same.
     ///
     /// # Errors
     /// Returns an error of the kind `Invalid` if a label is not valid, or an artifact would have too many.
-    pub(super) fn set(
-        self,
-        labels: &BTreeMap<String, String>,
-    ) -> Result<Vec<LabelChange<BTreeMap<String, String>>>> {
+    pub(super) fn set(self, labels: &BTreeMap<String, String>) -> Result<Vec<Entry>> {
         check_labels(labels)?;
         let mut groups: BTreeMap<BTreeMap<String, String>, Vec<CoreHash>> = BTreeMap::new();
         for (core, known) in self.0 {
@@ -167,29 +145,31 @@ impl LabeledArtifacts {
             groups.entry(news).or_default().push(core);
         }
         groups.remove(&BTreeMap::new());
-        Ok(in_entries(groups))
+        Ok(in_entries(groups, |cores, labels| Entry::Label { cores, labels }))
     }
 
-    /// Returns the changes by which the artifacts lose the labels with these keys, ordered in the same way.
-    pub(super) fn remove(self, keys: &BTreeSet<String>) -> Vec<LabelChange<BTreeSet<String>>> {
+    /// Returns the entries by which the artifacts lose the labels with these keys, ordered in the same way.
+    pub(super) fn remove(self, keys: &BTreeSet<String>) -> Vec<Entry> {
         let mut groups: BTreeMap<BTreeSet<String>, Vec<CoreHash>> = BTreeMap::new();
         for (core, known) in self.0 {
             let lost = known.into_iter().map(|label| label.key).filter(|key| keys.contains(key));
             groups.entry(lost.collect()).or_default().push(core);
         }
         groups.remove(&BTreeSet::new());
-        in_entries(groups)
+        in_entries(groups, |cores, keys| Entry::Unlabel { cores, keys })
     }
 }
 
-/// Splits groups of artifacts into parts that one entry records.
-fn in_entries<T: Clone>(groups: BTreeMap<T, Vec<CoreHash>>) -> Vec<LabelChange<T>> {
-    let mut changes = Vec::new();
+/// Returns the entries for groups of artifacts, each with no more of them than one entry records.
+fn in_entries<T: Clone>(
+    groups: BTreeMap<T, Vec<CoreHash>>,
+    entry: impl Fn(Vec<CoreHash>, T) -> Entry,
+) -> Vec<Entry> {
+    let mut entries = Vec::new();
     for (change, cores) in groups {
-        let parts = cores.chunks(MAX_LABELED);
-        changes.extend(parts.map(|part| LabelChange { cores: part.to_vec(), change: change.clone() }));
+        entries.extend(cores.chunks(MAX_LABELED).map(|part| entry(part.to_vec(), change.clone())));
     }
-    changes
+    entries
 }
 
 /// Returns why a label is not valid, or `None` if it is.
@@ -227,12 +207,10 @@ mod tests {
     fn labeled(artifacts: &[(&str, &[(&str, &str)])]) -> LabeledArtifacts {
         let at = DateTime::UNIX_EPOCH;
         let label = |(key, value): (String, String)| Label { key, value, at };
-        let cores: Vec<CoreHash> = artifacts.iter().map(|(name, _)| core(name)).collect();
-        LabeledArtifacts::read(&cores, |of| {
-            let known = artifacts.iter().find(|(name, _)| core(name) == of).map(|(_, known)| labels(known));
-            Ok(known.unwrap_or_default().into_iter().map(label).collect())
-        })
-        .unwrap()
+        let artifact = |(name, known): &(&str, &[(&str, &str)])| {
+            (core(name), labels(known).into_iter().map(label).collect())
+        };
+        LabeledArtifacts(artifacts.iter().map(artifact).collect())
     }
 
     #[test]
@@ -253,25 +231,27 @@ mod tests {
 
     #[test]
     fn artifacts_that_change_in_the_same_way_are_one_change() {
-        let of =
-            || labeled(&[("a", &[]), ("b", &[("k", "v")]), ("c", &[("k", "w"), ("x", "y")]), ("a", &[])]);
+        let of = || labeled(&[("a", &[]), ("b", &[("k", "v")]), ("c", &[("k", "w"), ("x", "y")])]);
         let changes = of().set(&labels(&[("k", "v"), ("l", "m")])).unwrap();
         let both =
-            LabelChange { cores: vec![core("a"), core("c")], change: labels(&[("k", "v"), ("l", "m")]) };
-        let only = LabelChange { cores: vec![core("b")], change: labels(&[("l", "m")]) };
+            Entry::Label { cores: vec![core("a"), core("c")], labels: labels(&[("k", "v"), ("l", "m")]) };
+        let only = Entry::Label { cores: vec![core("b")], labels: labels(&[("l", "m")]) };
         assert_eq!(changes, [both, only]);
         assert!(of().set(&BTreeMap::new()).unwrap().is_empty());
         let changes = of().remove(&["k", "none"].map(str::to_owned).into());
-        let expected = LabelChange { cores: vec![core("b"), core("c")], change: ["k".to_owned()].into() };
+        let expected = Entry::Unlabel { cores: vec![core("b"), core("c")], keys: ["k".to_owned()].into() };
         assert_eq!(changes, [expected]);
     }
 
     #[test]
     fn large_changes_are_split_and_too_many_labels_are_rejected() {
-        let cores: Vec<CoreHash> = (0..=MAX_LABELED).map(|number| core(&number.to_string())).collect();
-        let changes =
-            LabeledArtifacts::read(&cores, |_| Ok(Vec::new())).unwrap().set(&labels(&[("k", "v")])).unwrap();
-        assert_eq!(changes.iter().map(|change| change.cores.len()).collect::<Vec<_>>(), [MAX_LABELED, 1]);
+        let artifacts = (0..=MAX_LABELED).map(|number| (core(&number.to_string()), Vec::new()));
+        let entries = LabeledArtifacts(artifacts.collect()).set(&labels(&[("k", "v")])).unwrap();
+        let sizes = entries.iter().map(|entry| match entry {
+            Entry::Label { cores, .. } => cores.len(),
+            _ => 0,
+        });
+        assert_eq!(sizes.collect::<Vec<_>>(), [MAX_LABELED, 1]);
         let many: BTreeMap<String, String> =
             (0..=MAX_LABELS).map(|number| (format!("k{number}"), String::new())).collect();
         assert!(labeled(&[("a", &[])]).set(&many).is_err());

@@ -1,12 +1,12 @@
 //! Decisions: what the journal is to record of a request, given what the vault has. They know no engine.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::annotations::{LabeledArtifacts, link_defect, note_defect, tag_defect};
 use super::entry::Entry;
 use super::interface::{
-    Annotation, AppendedEntry, ArtifactRecord, CaptureRecord, CaptureTarget, ManualLink, Snapshot, Storage,
-    Transaction,
+    Annotation, Annotations, AppendedEntry, ArtifactRecord, CaptureRecord, CaptureTarget, ManualLink,
+    Snapshot, Storage, Transaction,
 };
 use super::journal::{JournalWriter, MAX_CAPTURES};
 use super::{
@@ -324,21 +324,21 @@ fn annotation(snapshot: &dyn Snapshot, change: &Annotation<'_>) -> Result<Vec<En
     match *change {
         Annotation::SetTag { core, name } => set_tag(snapshot, core, name),
         Annotation::RemoveTag { name } => {
-            let tagged = snapshot.tagged(&[name.to_owned()])?.pop().flatten();
+            let tagged = snapshot.with_tag(name)?;
             Ok(tagged.map(|core| Entry::Untag { core, name: name.to_owned() }).into_iter().collect())
         }
         Annotation::SetNote { core, text } => set_note(snapshot, core, text),
         Annotation::Pin { core, note } => {
-            let pin = AnnotatedArtifact::read(snapshot, core)?.annotations.pin;
+            let pin = annotations_of(snapshot, core)?.pin;
             let is_set = pin.is_some_and(|pin| pin.note.as_deref() == note);
             Ok((!is_set).then(|| Entry::Pin { core, note: note.map(str::to_owned) }).into_iter().collect())
         }
         Annotation::Unpin { core } => {
-            let pin = AnnotatedArtifact::read(snapshot, core)?.annotations.pin;
+            let pin = annotations_of(snapshot, core)?.pin;
             Ok(pin.map(|_| Entry::Unpin { core }).into_iter().collect())
         }
-        Annotation::SetLabels { cores, labels } => set_labels(snapshot, cores, labels),
-        Annotation::RemoveLabels { cores, keys } => remove_labels(snapshot, cores, keys),
+        Annotation::SetLabels { cores, labels } => labeled(snapshot, cores)?.set(labels),
+        Annotation::RemoveLabels { cores, keys } => Ok(labeled(snapshot, cores)?.remove(keys)),
         Annotation::AddLink { source, relation, target, note } => {
             let link = LinkRequest { source, relation, target };
             link.add(snapshot, note)
@@ -351,59 +351,33 @@ fn annotation(snapshot: &dyn Snapshot, change: &Annotation<'_>) -> Result<Vec<En
     }
 }
 
-/// An artifact with its annotations.
-struct AnnotatedArtifact {
-    kind: String,
-    annotations: super::Annotations,
-}
-
-impl AnnotatedArtifact {
-    /// # Errors
-    /// Returns an error of the kind `Gone` if the artifact is not stored.
-    fn read(snapshot: &dyn Snapshot, core: CoreHash) -> Result<Self> {
-        let artifact = snapshot.artifacts(&[core])?.pop().flatten();
-        let kind = artifact.ok_or_else(|| StorageError::gone(core))?.kind;
-        let annotations = snapshot.annotations(&[core])?.pop().unwrap_or_default();
-        Ok(Self { kind, annotations })
-    }
+/// Returns the annotations of an artifact, or an error of the kind `Gone` if it is not stored.
+fn annotations_of(snapshot: &dyn Snapshot, core: CoreHash) -> Result<Annotations> {
+    snapshot.expect_artifact(core)?;
+    snapshot.annotations_of(core)
 }
 
 fn set_tag(snapshot: &dyn Snapshot, core: CoreHash, name: &str) -> Result<Vec<Entry>> {
     reject(tag_defect(name))?;
-    let tags = AnnotatedArtifact::read(snapshot, core)?.annotations.tags;
+    let tags = annotations_of(snapshot, core)?.tags;
     let is_set = tags.iter().any(|tag| tag.name == name);
     Ok((!is_set).then(|| Entry::Tag { core, name: name.to_owned() }).into_iter().collect())
 }
 
 fn set_note(snapshot: &dyn Snapshot, core: CoreHash, text: Option<&str>) -> Result<Vec<Entry>> {
     reject(text.and_then(note_defect))?;
-    let known = AnnotatedArtifact::read(snapshot, core)?.annotations.note;
+    let known = annotations_of(snapshot, core)?.note;
     let is_set = known.map(|note| note.text).as_deref() == text;
     Ok((!is_set).then(|| Entry::Note { core, note: text.map(str::to_owned) }).into_iter().collect())
 }
 
+/// Returns the labels of artifacts, each of which is there once.
 fn labeled(snapshot: &dyn Snapshot, cores: &[CoreHash]) -> Result<LabeledArtifacts> {
-    let stored = snapshot.artifacts(cores)?;
-    if let Some((core, _)) = cores.iter().zip(&stored).find(|(_, artifact)| artifact.is_none()) {
-        return Err(StorageError::gone(*core));
-    }
-    let labels = snapshot.annotations(cores)?.into_iter().map(|annotations| annotations.labels);
-    let mut known: HashMap<CoreHash, _> = cores.iter().copied().zip(labels).collect();
-    LabeledArtifacts::read(cores, |core| Ok(known.remove(&core).unwrap_or_default()))
-}
-
-fn set_labels(
-    snapshot: &dyn Snapshot,
-    cores: &[CoreHash],
-    labels: &BTreeMap<String, String>,
-) -> Result<Vec<Entry>> {
-    let changes = labeled(snapshot, cores)?.set(labels)?.into_iter();
-    Ok(changes.map(|change| Entry::Label { cores: change.cores, labels: change.change }).collect())
-}
-
-fn remove_labels(snapshot: &dyn Snapshot, cores: &[CoreHash], keys: &BTreeSet<String>) -> Result<Vec<Entry>> {
-    let changes = labeled(snapshot, cores)?.remove(keys).into_iter();
-    Ok(changes.map(|change| Entry::Unlabel { cores: change.cores, keys: change.change }).collect())
+    let mut known = BTreeSet::new();
+    let cores: Vec<CoreHash> = cores.iter().copied().filter(|core| known.insert(*core)).collect();
+    snapshot.expect_artifacts(&cores)?;
+    let labels = snapshot.annotations(&cores)?.into_iter().map(|annotations| annotations.labels);
+    Ok(LabeledArtifacts(cores.into_iter().zip(labels).collect()))
 }
 
 /// The key of a manual link.
@@ -416,12 +390,8 @@ struct LinkRequest<'l> {
 impl LinkRequest<'_> {
     /// Returns the link if there is such a link.
     fn stored(&self, snapshot: &dyn Snapshot) -> Result<Option<ManualLink>> {
-        let ends = [self.source, self.target];
-        let stored = snapshot.artifacts(&ends)?;
-        if let Some((core, _)) = ends.iter().zip(&stored).find(|(_, artifact)| artifact.is_none()) {
-            return Err(StorageError::gone(*core));
-        }
-        let links = snapshot.manual_links(&[self.source])?.pop().unwrap_or_default();
+        snapshot.expect_artifacts(&[self.source, self.target])?;
+        let links = snapshot.manual_links_of(self.source)?;
         let mut same = links.into_iter().filter(|link| {
             link.source == self.source && link.relation == self.relation && link.target == self.target
         });
@@ -441,11 +411,12 @@ impl LinkRequest<'_> {
 
 /// Returns the entries of the removal of an artifact, with all its annotations.
 fn removal(snapshot: &dyn Snapshot, core: CoreHash, reason: Option<&str>) -> Result<Vec<Entry>> {
-    let AnnotatedArtifact { kind, annotations } = AnnotatedArtifact::read(snapshot, core)?;
+    let kind = snapshot.expect_artifact(core)?.kind;
+    let annotations = snapshot.annotations_of(core)?;
     if annotations.pin.is_some() {
         return Err(StorageError::pinned(core));
     }
-    let links = snapshot.manual_links(&[core])?.pop().unwrap_or_default().into_iter();
+    let links = snapshot.manual_links_of(core)?.into_iter();
     let mut entries: Vec<Entry> = links
         .map(|link| Entry::Unlink { relation: link.relation, source: link.source, target: link.target })
         .collect();
@@ -455,7 +426,7 @@ fn removal(snapshot: &dyn Snapshot, core: CoreHash, reason: Option<&str>) -> Res
         let keys = annotations.labels.into_iter().map(|label| label.key).collect();
         entries.push(Entry::Unlabel { cores: vec![core], keys });
     }
-    let captures = snapshot.captures(&[core])?.pop().unwrap_or_default();
+    let captures = snapshot.captures_of(core)?;
     let size = captures.iter().map(|capture| capture.size).sum();
     let captures = captures.into_iter().map(|capture| capture.capture).collect();
     let reason = reason.map(str::to_owned);

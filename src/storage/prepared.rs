@@ -82,12 +82,6 @@ impl Prepared {
     }
 }
 
-impl AsRef<Admitted> for Prepared {
-    fn as_ref(&self) -> &Admitted {
-        &self.admitted
-    }
-}
-
 impl fmt::Debug for Prepared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Prepared").field("core", &self.admitted.core()).finish_non_exhaustive()

@@ -107,7 +107,7 @@ impl BackupRequest {
     ) -> Result<BackupAnswer, BackupError> {
         let options = BackupOptions { force: self.force, sample: self.sample };
         vault.storage.expect(Capability::FileBackup)?;
-        vault.storage.maintenance().backup(&self.path, &options, watch).map(BackupAnswer::from)
+        vault.storage.backup(&self.path, &options, watch).map(BackupAnswer::from)
     }
 }
 

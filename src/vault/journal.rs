@@ -218,7 +218,7 @@ impl CheckJournalRequest {
             return Ok(self.answer(&check, None));
         }
         vault.storage.expect(Capability::Check)?;
-        let inspection = vault.storage.maintenance().inspect()?.compare_journal(self.since)?;
+        let inspection = vault.storage.inspect()?.compare_journal(self.since)?;
         let JournalInspection { chain, counts, findings } = inspection;
         let findings = findings.iter().map(FindingSummary::from).collect();
         Ok(self.answer(&chain, Some(CatalogCheck { counts, findings })))

@@ -95,7 +95,7 @@ impl ReclaimableRequest {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     pub fn run(&self, vault: &Vault) -> Result<ReclaimableAnswer, StorageError> {
-        let space = vault.storage.maintenance().reclaimable()?;
+        let space = vault.storage.reclaimable()?;
         Ok(ReclaimableAnswer { space, bytes: space.blob_bytes + space.free_bytes })
     }
 }
@@ -106,6 +106,6 @@ impl ReclaimRequest {
     /// # Errors
     /// Returns an error if the vault cannot be read or written. Steps already completed are kept.
     pub fn run(&self, vault: &Vault) -> Result<ReclaimResult, StorageError> {
-        vault.storage.maintenance().reclaim(clock::now())
+        vault.storage.reclaim(clock::now())
     }
 }

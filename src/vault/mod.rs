@@ -206,7 +206,7 @@ impl Vault {
     /// that was committed. The changes in the damaged part are missing from the vault.
     #[must_use]
     pub fn log_damage(&self) -> Option<&LogDamage> {
-        self.storage.maintenance().log_damage()
+        self.storage.log_damage()
     }
 
     /// Returns a snapshot of the vault, for several queries that must be consistent with each other.

@@ -216,7 +216,7 @@ fn are(count: usize, thing: &str) -> String {
 impl Vault {
     /// Erases the remains of removed artifacts, as far as this takes little time, and returns what is left.
     pub(super) fn erase(&self) -> Erasure {
-        self.storage.maintenance().erase()
+        self.storage.erase()
     }
 }
 
@@ -297,7 +297,7 @@ pub enum CopyOrigin {
 impl ErasureSummary {
     /// Describes an erasure in a vault.
     pub(super) fn new(vault: &Vault, erasure: Erasure) -> Self {
-        let copies = remaining_copies(vault.storage.maintenance());
+        let copies = remaining_copies(&*vault.storage);
         Self { complete: erasure.is_complete(), remnants: erasure.remnants, copies }
     }
 }

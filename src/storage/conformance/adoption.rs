@@ -123,7 +123,7 @@ fn entries(source: &TestVault, vault: &TestVault, from: u64) -> Vec<(RecordedEnt
 
 fn adopt(vault: &TestVault, entries: &[(RecordedEntry, Option<Prepared>)]) -> Result<Head> {
     let adopted = entries.iter().map(|(entry, content)| AppendedEntry { entry, content: content.as_ref() });
-    vault.storage.adoption().adopt(&adopted.collect::<Vec<_>>())
+    vault.storage.adopt(&adopted.collect::<Vec<_>>())
 }
 
 fn equal<T: PartialEq + Debug>(what: &str, one: &[T], other: &[T]) {
@@ -140,7 +140,7 @@ fn expect_equal(source: &TestVault, vault: &TestVault) {
     let check = vault.snapshot().check_journal(None).unwrap();
     assert_eq!((check.defect, check.head), (None, one.journal_head().unwrap()));
     if vault.storage.has(Capability::Check) {
-        let inspection = vault.storage.maintenance().inspect().unwrap();
+        let inspection = vault.storage.inspect().unwrap();
         let [whole, parts] = [usize::MAX, 4].map(|most_rows| {
             let compared = inspection.compare_journal_in_parts(None, most_rows).unwrap();
             (compared.counts, compared.findings)
@@ -196,13 +196,13 @@ fn expect_equal(source: &TestVault, vault: &TestVault) {
 pub(super) fn a_journal_is_adopted_with_everything_that_follows(vault: &TestVault) {
     let source = source();
     let head = source.snapshot().journal_head().unwrap();
-    assert!(!vault.storage.adoption().is_incomplete().unwrap());
-    assert_eq!(vault.storage.adoption().begin().unwrap().seq, 0);
-    assert!(vault.storage.adoption().is_incomplete().unwrap());
+    assert!(!vault.storage.is_incomplete().unwrap());
+    assert_eq!(vault.storage.begin_adoption().unwrap().seq, 0);
+    assert!(vault.storage.is_incomplete().unwrap());
     assert_eq!(adopt(vault, &entries(&source, vault, 0)).unwrap(), head);
     expect_equal(&source, vault);
-    vault.storage.adoption().finish(head).unwrap();
-    assert!(!vault.storage.adoption().is_incomplete().unwrap());
+    vault.storage.finish_adoption(head).unwrap();
+    assert!(!vault.storage.is_incomplete().unwrap());
     expect_equal(&source, vault);
     // Both go on alike.
     for vault in [&source, vault] {
@@ -224,8 +224,8 @@ pub(super) fn a_capture_that_was_lost_and_added_again_is_there_once(vault: &Test
         TestDocument::new("a").mention("prompt", 0, digest("p")).attribute("model", "m").named("x");
     let prepared = vault.prepared(document.admit(note()));
     let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
-    let adoption = vault.storage.adoption();
-    let mut head = adoption.begin().unwrap();
+    let adoption = &vault.storage;
+    let mut head = adoption.begin_adoption().unwrap();
     for (seconds, count) in [(0, 1), (1, 1), (2, 2)] {
         let mut journal = JournalWriter::new(head, None, None, second(seconds));
         let add = || Entry::Add {
@@ -240,7 +240,7 @@ pub(super) fn a_capture_that_was_lost_and_added_again_is_there_once(vault: &Test
             entries.iter().map(|entry| AppendedEntry { entry, content: Some(&prepared) }).collect();
         head = adoption.adopt(&adopted).unwrap();
     }
-    adoption.finish(head).unwrap();
+    adoption.finish_adoption(head).unwrap();
     let snapshot = vault.snapshot();
     let captures = snapshot.captures(&[core]).unwrap().remove(0);
     assert_eq!(
@@ -252,7 +252,7 @@ pub(super) fn a_capture_that_was_lost_and_added_again_is_there_once(vault: &Test
     assert_eq!(snapshot.attributes(&[core]).unwrap().remove(0).len(), 1);
     assert_eq!(snapshot.read_members(core, capture).unwrap().len(), 1);
     if vault.storage.has(Capability::Check) {
-        let inspection = vault.storage.maintenance().inspect().unwrap();
+        let inspection = vault.storage.inspect().unwrap();
         assert_eq!(inspection.compare_journal(None).unwrap().findings, []);
         assert_eq!(inspection.structures(IntegrityLevel::Full).unwrap(), []);
         assert_eq!(inspection.mentions_index(IntegrityLevel::Full).unwrap(), (Vec::new(), true));
@@ -262,20 +262,20 @@ pub(super) fn a_capture_that_was_lost_and_added_again_is_there_once(vault: &Test
 pub(super) fn an_adoption_can_be_continued_in_any_steps(vault: &TestVault) {
     let source = source();
     let entries = entries(&source, vault, 0);
-    let adoption = vault.storage.adoption();
+    let adoption = &vault.storage;
     for (number, step) in entries.chunks(3).enumerate() {
-        let head = adoption.begin().unwrap();
+        let head = adoption.begin_adoption().unwrap();
         assert_eq!(head.seq, 3 * number as u64);
         adopt(vault, step).unwrap();
     }
     expect_equal(&source, vault);
-    adoption.finish(source.snapshot().journal_head().unwrap()).unwrap();
+    adoption.finish_adoption(source.snapshot().journal_head().unwrap()).unwrap();
 }
 
 pub(super) fn what_was_removed_meanwhile_is_removed(vault: &TestVault) {
     let source = source();
-    let adoption = vault.storage.adoption();
-    adoption.begin().unwrap();
+    let adoption = &vault.storage;
+    adoption.begin_adoption().unwrap();
     let adopted = adopt(vault, &entries(&source, vault, 0)).unwrap();
     let removed = super::kinds::core(note(), "c");
     assert!(vault.record(removed).is_some());
@@ -283,7 +283,7 @@ pub(super) fn what_was_removed_meanwhile_is_removed(vault: &TestVault) {
     source.add_at(TestDocument::new("d").admit(note()), second(61));
     let head = adopt(vault, &entries(&source, vault, adopted.seq + 1)).unwrap();
     assert_eq!(vault.record(removed), None);
-    adoption.finish(head).unwrap();
+    adoption.finish_adoption(head).unwrap();
     expect_equal(&source, vault);
     assert!(matches!(
         vault.add_at(TestDocument::new("c").checked("key").admit(note()), second(62)),
@@ -293,16 +293,16 @@ pub(super) fn what_was_removed_meanwhile_is_removed(vault: &TestVault) {
 
 pub(super) fn only_an_empty_vault_adopts_a_journal(vault: &TestVault) {
     let source = source();
-    let adoption = vault.storage.adoption();
+    let adoption = &vault.storage;
     let head = source.snapshot().journal_head().unwrap();
     // It was not begun.
     let entries = entries(&source, vault, 0);
     assert_eq!(adopt(vault, &entries[..2]).unwrap_err().kind(), ErrorKind::Invalid);
-    assert_eq!(adoption.finish(head).unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(adoption.finish_adoption(head).unwrap_err().kind(), ErrorKind::Invalid);
     let core = vault.add_note(&TestDocument::new("own"));
-    assert_eq!(adoption.begin().unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(adoption.begin_adoption().unwrap_err().kind(), ErrorKind::Invalid);
     vault.remove(core);
-    assert_eq!(adoption.begin().unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(adoption.begin_adoption().unwrap_err().kind(), ErrorKind::Invalid);
     assert_eq!(adopt(vault, &entries[..2]).unwrap_err().kind(), ErrorKind::Invalid);
     assert!(!adoption.is_incomplete().unwrap());
     assert_eq!(vault.actions(), ["add", "remove"]);
@@ -310,8 +310,8 @@ pub(super) fn only_an_empty_vault_adopts_a_journal(vault: &TestVault) {
 
 pub(super) fn an_incomplete_copy_refuses_writers(vault: &TestVault) {
     let source = source();
-    let adoption = vault.storage.adoption();
-    adoption.begin().unwrap();
+    let adoption = &vault.storage;
+    adoption.begin_adoption().unwrap();
     let entries = entries(&source, vault, 0);
     let head = adopt(vault, &entries[..5]).unwrap();
     let refused = vault.put(vec![TestDocument::new("own").admit(note())], RemovedPolicy::Refuse, second(0));
@@ -323,17 +323,17 @@ pub(super) fn an_incomplete_copy_refuses_writers(vault: &TestVault) {
     assert_eq!(vault.snapshot().journal_head().unwrap(), head);
     // It is complete only with the last entry.
     let last = source.snapshot().journal_head().unwrap();
-    assert_eq!(adoption.finish(last).unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(adoption.finish_adoption(last).unwrap_err().kind(), ErrorKind::Invalid);
     assert!(adoption.is_incomplete().unwrap());
-    adoption.finish(head).unwrap();
+    adoption.finish_adoption(head).unwrap();
     assert_eq!(adopt(vault, &entries[5..]).unwrap_err().kind(), ErrorKind::Invalid);
     vault.annotate(&Annotation::SetTag { core, name: "own" }).unwrap();
 }
 
 pub(super) fn entries_must_continue_the_journal(vault: &TestVault) {
     let source = source();
-    let adoption = vault.storage.adoption();
-    adoption.begin().unwrap();
+    let adoption = &vault.storage;
+    adoption.begin_adoption().unwrap();
     let all = || entries(&source, vault, 0);
     let changed = |record: JournalRecord| {
         let entry = record.entry.replace("12:00:", "13:00:");
@@ -357,15 +357,15 @@ pub(super) fn entries_must_continue_the_journal(vault: &TestVault) {
 
 pub(super) fn entries_with_unknown_actions_are_kept(vault: &TestVault) {
     let source = source();
-    let adoption = vault.storage.adoption();
-    adoption.begin().unwrap();
+    let adoption = &vault.storage;
+    adoption.begin_adoption().unwrap();
     let Head { seq, chain } = adopt(vault, &entries(&source, vault, 0)).unwrap();
     let text = r#"{"action":"invent","at":"2030-01-01T00:00:00.000Z","x":1}"#;
     let at = chrono::DateTime::UNIX_EPOCH;
     let chain = crate::storage::journal::next(&chain, text);
     let record = JournalRecord { seq: seq + 1, at, entry: text.to_owned(), chain };
     let head = adopt(vault, &[(RecordedEntry::parse(record).unwrap(), None)]).unwrap();
-    adoption.finish(head).unwrap();
+    adoption.finish_adoption(head).unwrap();
     let invented = JournalQuery { action: Some("invent".to_owned()), ..JournalQuery::default() };
     let kept = vault.snapshot().journal(&invented, 0, usize::MAX).unwrap();
     let kept: Vec<_> = kept.iter().map(|record| (record.seq, record.entry.as_str(), record.chain)).collect();
@@ -376,7 +376,7 @@ pub(super) fn entries_with_unknown_actions_are_kept(vault: &TestVault) {
 
 pub(super) fn artifacts_must_be_those_of_their_entries(vault: &TestVault) {
     let source = source();
-    vault.storage.adoption().begin().unwrap();
+    vault.storage.begin_adoption().unwrap();
     let mut entries = entries(&source, vault, 0);
     for other in [
         TestDocument::new("other").admit(note()),

@@ -160,7 +160,6 @@ const DAY: i64 = 86_400;
 
 /// Uses a capability, as far as that returns something without changing the vault.
 fn attempt(storage: &dyn Storage, capability: Capability, directory: &std::path::Path) -> Result<()> {
-    let maintenance = storage.maintenance();
     match capability {
         Capability::Sql => storage.sql().map(drop),
         Capability::FullText => {
@@ -168,14 +167,14 @@ fn attempt(storage: &dyn Storage, capability: Capability, directory: &std::path:
             storage.snapshot()?.full_text()?.search_index().map(drop)
         }
         Capability::FileBackup => {
-            let backup = maintenance.backup(&directory.join("copy"), &BackupOptions::default(), &mut |_| {});
+            let backup = storage.backup(&directory.join("copy"), &BackupOptions::default(), &mut |_| {});
             backup.map(drop).map_err(|error| match error {
                 BackupError::Store(error) => error,
                 other => StorageError::invalid(other.to_string()),
             })
         }
-        Capability::Check => maintenance.inspect().map(drop),
-        Capability::Repair => maintenance.repairs().map(drop),
+        Capability::Check => storage.inspect().map(drop),
+        Capability::Repair => storage.repairs().map(drop),
     }
 }
 
@@ -194,7 +193,7 @@ pub(super) fn what_an_engine_cannot_do_is_unsupported(vault: &TestVault) {
 }
 
 pub(super) fn nothing_is_left_to_reclaim_after_reclaiming(vault: &TestVault) {
-    let maintenance = vault.storage.maintenance();
+    let maintenance = &vault.storage;
     let left = vault.add_note(&TestDocument::new("left"));
     let removed = vault.add_note(&TestDocument::new("removed"));
     vault.remove(removed);

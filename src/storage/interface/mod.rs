@@ -55,7 +55,7 @@ use crate::artifact::Admitted;
 use crate::digest::CoreHash;
 
 /// An engine that is open for one vault. Threads share it.
-pub trait Storage: Send + Sync {
+pub trait Storage: Adoption + Maintenance {
     /// Returns a snapshot of the current state. It does not change while it is held, whatever others write.
     ///
     /// # Errors
@@ -104,12 +104,6 @@ pub trait Storage: Send + Sync {
         let _ = core;
         Ok(None)
     }
-
-    /// Returns the adoption of the journal of another vault.
-    fn adoption(&self) -> &dyn Adoption;
-
-    /// Returns the maintenance of the vault.
-    fn maintenance(&self) -> &dyn Maintenance;
 
     /// Returns the full-text index.
     ///
@@ -274,7 +268,7 @@ pub enum Annotation<'a> {
 /// Adoption of the journal of another vault by an empty one: the same entries with the same times and the same chain, and
 /// everything that follows from them.
 ///
-/// From [`Adoption::begin`] to [`Adoption::finish`], the vault is marked as an incomplete copy: it cannot be opened but to
+/// From [`Adoption::begin_adoption`] to [`Adoption::finish_adoption`], the vault is marked as an incomplete copy: it cannot be opened but to
 /// continue the copy, and everything else that writes to it fails with the kind
 /// [`Incomplete`](crate::storage::ErrorKind::Incomplete).
 ///
@@ -291,7 +285,7 @@ pub trait Adoption: Send + Sync {
     /// # Errors
     /// Returns an error of the kind [`Invalid`](crate::storage::ErrorKind::Invalid) if the vault is not an incomplete copy
     /// and not empty.
-    fn begin(&self) -> Result<Head>;
+    fn begin_adoption(&self) -> Result<Head>;
 
     /// Adopts entries in one transaction, with their artifacts. All of it is durable when this returns; if it fails, a
     /// beginning of the entries may have been adopted. Returns the last adopted entry.
@@ -306,7 +300,7 @@ pub trait Adoption: Send + Sync {
     /// # Errors
     /// Returns an error of the kind [`Invalid`](crate::storage::ErrorKind::Invalid) if the vault is not an incomplete copy
     /// whose last entry is `head`.
-    fn finish(&self, head: Head) -> Result<()>;
+    fn finish_adoption(&self, head: Head) -> Result<()>;
 }
 
 /// An entry to be adopted.

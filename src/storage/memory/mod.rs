@@ -51,14 +51,6 @@ impl Storage for MemoryStorage {
         self.actor = Some(actor);
     }
 
-    fn adoption(&self) -> &dyn Adoption {
-        self
-    }
-
-    fn maintenance(&self) -> &dyn Maintenance {
-        self
-    }
-
     fn full_text(&self) -> Result<&dyn FullText> {
         Ok(self)
     }
@@ -99,7 +91,7 @@ impl Adoption for MemoryStorage {
         Ok(self.view().0.is_incomplete)
     }
 
-    fn begin(&self) -> Result<Head> {
+    fn begin_adoption(&self) -> Result<Head> {
         self.change(|state| {
             let is_empty = state.journal.is_empty() && state.artifacts.is_empty();
             if !(state.is_incomplete || is_empty) {
@@ -121,7 +113,7 @@ impl Adoption for MemoryStorage {
         })
     }
 
-    fn finish(&self, head: Head) -> Result<()> {
+    fn finish_adoption(&self, head: Head) -> Result<()> {
         self.change(|state| {
             if !state.is_incomplete || state.head() != head {
                 return Err(recorded::not_begun());

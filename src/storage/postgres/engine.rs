@@ -24,8 +24,8 @@ use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CoreHash, Digest};
 use crate::storage::change::{PutDecision, PutState};
 use crate::storage::interface::{
-    Adoption, AppendedEntry, Capability, CaptureTarget, FullText, Maintenance, Preparer, PutOptions,
-    Snapshot, SqlQueries, Storage, Transaction,
+    Adoption, AppendedEntry, Capability, CaptureTarget, FullText, Preparer, PutOptions, Snapshot, SqlQueries,
+    Storage, Transaction,
 };
 use crate::storage::sql::SqlSession as _;
 use crate::storage::waiting::Wait;
@@ -58,14 +58,6 @@ impl Storage for PostgresStorage {
 
     fn set_actor(&mut self, actor: Actor) {
         self.actor = Some(actor);
-    }
-
-    fn adoption(&self) -> &dyn Adoption {
-        self
-    }
-
-    fn maintenance(&self) -> &dyn Maintenance {
-        self
     }
 
     fn full_text(&self) -> Result<&dyn FullText> {
@@ -180,7 +172,7 @@ impl Adoption for PostgresStorage {
         read().map_err(|failure| failure.at(self.server.name()))
     }
 
-    fn begin(&self) -> Result<Head> {
+    fn begin_adoption(&self) -> Result<Head> {
         self.retry(|_| {
             let (session, recorder, is_incomplete) = self.lock()?;
             if is_incomplete {
@@ -202,7 +194,7 @@ impl Adoption for PostgresStorage {
         self.retry(|_| self.try_to_adopt(entries, &mut blobs))
     }
 
-    fn finish(&self, head: Head) -> Result<()> {
+    fn finish_adoption(&self, head: Head) -> Result<()> {
         self.retry(|attempt| {
             let (session, recorder, is_incomplete) = self.lock()?;
             if recorder.head() != head || !(is_incomplete || attempt > 0) {

@@ -1,11 +1,10 @@
 //! Rows returned by queries, and row ids of artifacts, blobs and captures, by hash.
 
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
+use rusqlite::types::{FromSql, FromSqlResult, ValueRef};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::journal::after;
 use super::shared_statements::StatementProvider;
-use crate::artifact::ArtifactLocation;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::ArtifactRecord;
 use crate::storage::catalog::MentionRole;
@@ -23,17 +22,6 @@ impl From<&ArtifactRecord> for ArtifactId {
 impl FromSql for ArtifactId {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         i64::column_result(value).map(Self)
-    }
-}
-
-impl FromSql for ArtifactLocation {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        match value {
-            ValueRef::Integer(index) => {
-                u32::try_from(index).map(Self::Index).map_err(|_| FromSqlError::OutOfRange(index))
-            }
-            other => String::column_result(other).map(Self::Pointer),
-        }
     }
 }
 

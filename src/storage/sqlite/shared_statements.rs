@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use rusqlite::types::{ToSql, ToSqlOutput, Type, Value, ValueRef};
 use rusqlite::vtab::array::Array;
-use rusqlite::{CachedStatement, Connection, Error, Result, Statement, Transaction, params_from_iter};
+use rusqlite::{CachedStatement, Connection, Error, Result, Statement, params_from_iter};
 
 use crate::storage::sql::{DamagedValue, Dialect, SqlParameter, SqlRow, SqlSession, SqlTable, SqlValue};
 
@@ -131,12 +131,6 @@ impl StatementProvider for Connection {
     fn with<T>(&self, sql: &'static str, work: impl FnOnce(&mut Statement<'_>) -> Result<T>) -> Result<T> {
         let mut statement = self.prepare_cached(sql)?;
         work(&mut statement)
-    }
-}
-
-impl StatementProvider for Transaction<'_> {
-    fn with<T>(&self, sql: &'static str, work: impl FnOnce(&mut Statement<'_>) -> Result<T>) -> Result<T> {
-        (**self).with(sql, work)
     }
 }
 

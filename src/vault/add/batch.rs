@@ -460,11 +460,10 @@ fn own_defect(snapshot: &dyn Snapshot, artifact: &Prepared) -> Result<Option<Sto
 
 /// Restores what the vault has of artifacts: first the bytes, then the rows if an artifact still cannot be read.
 fn restore(storage: &dyn Storage, artifacts: &[&Prepared]) -> Result<()> {
-    let maintenance = storage.maintenance();
-    if maintenance.check_pages()?.is_some() {
+    if storage.check_pages()?.is_some() {
         return Ok(());
     }
-    let steps = maintenance.repairs()?;
+    let steps = storage.repairs()?;
     let parts: Vec<&Prepared> = artifacts.iter().flat_map(|artifact| artifact.parts()).collect();
     let members = parts.iter().flat_map(|part| part.admitted().stored());
     let files: BTreeMap<BlobHash, &[u8]> = members.map(|member| (member.blob(), member.bytes())).collect();

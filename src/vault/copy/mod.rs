@@ -94,7 +94,7 @@ impl Vault {
         watch: CopyWatch<'_>,
     ) -> Result<CopyAnswer, CopyError> {
         let (mut source, to) = (self.snapshot()?, &*target.storage);
-        let copied = if to.adoption().is_incomplete()? || is_empty(target)? {
+        let copied = if to.is_incomplete()? || is_empty(target)? {
             verbatim::copy(&mut *source, target, watch)?
         } else {
             merge::copy(&mut *source, self.path(), to, options, watch)?

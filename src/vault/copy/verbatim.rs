@@ -33,14 +33,14 @@ pub(super) fn copy(
     watch: CopyWatch<'_>,
 ) -> Result<CopyAnswer, CopyError> {
     let (storage, CopyWatch { progress, is_stopped }) = (&*target.storage, watch);
-    let begun = storage.adoption().begin()?;
+    let begun = storage.begin_adoption()?;
     expect_same_journal(&*source, begun, target)?;
     let head = source.journal_head()?;
     let entries = CopyEntryReader::new(&mut *source, begun.seq + 1, |targets| Ok(vec![true; targets.len()]))?;
     let preparer = storage.preparer()?;
     let answer = empty_answer(CopyMode::Verbatim);
-    let (adoption, waiting) = (storage.adoption(), Vec::new());
-    let mut batch = CopyBatch { adoption, progress, of: head.seq, waiting, bytes: 0, answer };
+    let mut batch =
+        CopyBatch { adoption: storage, progress, of: head.seq, waiting: Vec::new(), bytes: 0, answer };
     let inputs = entries.map(|item| {
         if is_stopped() { Err(CopyInterruption::Stopped) } else { item.map_err(CopyInterruption::Failed) }
     });
@@ -74,7 +74,7 @@ pub(super) fn copy(
     }
     let is_compared = compare_catalogs(&*source, &*storage.snapshot()?, is_stopped, progress)?;
     if is_compared {
-        storage.adoption().finish(head)?;
+        storage.finish_adoption(head)?;
     }
     Ok(CopyAnswer { is_complete: is_compared, ..answer })
 }

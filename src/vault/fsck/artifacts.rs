@@ -37,7 +37,7 @@ pub(super) fn check(
         (kind.is_none() || artifact.kind.as_deref() == kind)
             && options.after.is_none_or(|after| artifact.core > after)
     };
-    let reading = storage.maintenance().inspect()?;
+    let reading = storage.inspect()?;
     let reading = if let Depth::Sample(sample) = options.depth {
         let mut artifacts = inspection.artifacts_in(&sample.ranges(), &mut findings)?;
         artifacts.retain(is_selected);

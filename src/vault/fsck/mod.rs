@@ -38,9 +38,9 @@ pub(crate) fn check(
     monitor: &mut dyn FsckMonitor,
 ) -> Result<FsckReport> {
     let mut reporter = FsckReporter::new(monitor);
-    let inspection = storage.maintenance().inspect()?;
+    let inspection = storage.inspect()?;
     if options.after.is_none() {
-        reporter.add_all(storage.maintenance().check_logs()?);
+        reporter.add_all(storage.check_logs()?);
         if !matches!(options.depth, Depth::Sample(_)) {
             reporter.add_all(overall(&*inspection, options)?);
         }
@@ -68,7 +68,7 @@ pub(crate) fn reindex(
     keys: &KeyRing,
     monitor: &mut dyn FsckMonitor,
 ) -> Result<FsckReport> {
-    if let Some(Finding { detail, .. }) = storage.maintenance().check_pages()? {
+    if let Some(Finding { detail, .. }) = storage.check_pages()? {
         return Err(StorageError::shared_page(&detail));
     }
     let mut reporter = FsckReporter::new(monitor);

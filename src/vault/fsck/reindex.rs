@@ -28,7 +28,7 @@ pub(super) fn reindex(storage: &dyn Storage, keys: &KeyRing, reporter: &mut Fsck
         reporter.report.signatures = Some(SignatureCounts::default());
     }
     let not_admitted = artifacts(storage, &|_| true, keys, reporter)?;
-    storage.maintenance().repairs()?.finish_reindex(reporter.report.artifacts, not_admitted)?;
+    storage.repairs()?.finish_reindex(reporter.report.artifacts, not_admitted)?;
     search::rebuild(storage)
 }
 
@@ -42,7 +42,7 @@ pub(super) fn artifacts(
 ) -> Result<u64> {
     let mut not_admitted = 0;
     let mut findings = Vec::new();
-    let mut reading = FsckReader::of_all(storage.maintenance().inspect()?, filter, false, &mut findings)?;
+    let mut reading = FsckReader::of_all(storage.inspect()?, filter, false, &mut findings)?;
     reporter.add_all(findings);
     for _ in 0..ROUNDS {
         let mut pass = ReindexPass {
@@ -65,7 +65,7 @@ pub(super) fn artifacts(
             break;
         }
         let again = pass.again;
-        reading = FsckReader::new(storage.maintenance().inspect()?, again, false);
+        reading = FsckReader::new(storage.inspect()?, again, false);
     }
     Ok(not_admitted)
 }
@@ -126,7 +126,7 @@ impl ReindexPass<'_, '_> {
         if batch.is_empty() {
             return Ok(());
         }
-        let outcomes = self.storage.maintenance().repairs()?.reindex(&batch)?;
+        let outcomes = self.storage.repairs()?.reindex(&batch)?;
         for ((readmitted, bytes), outcome) in batch.into_iter().zip(sizes).zip(outcomes) {
             match outcome {
                 ReindexOutcome::Done => {

@@ -51,10 +51,10 @@ pub(super) fn repair(
 ) -> Result<RepairReport> {
     let sources = from.iter().map(|path| RepairSource::open(path)).collect::<Result<Vec<_>>>()?;
     // The next check finds it again.
-    if storage.maintenance().check_pages()?.is_some() {
+    if storage.check_pages()?.is_some() {
         return Ok(RepairReport::default());
     }
-    let steps = storage.maintenance().repairs()?;
+    let steps = storage.repairs()?;
     let (journaled, done) = (Vec::new(), RepairReport::default());
     let mut repair = Repairer { storage, steps, report, sources, journaled, is_reindexed: false, done };
     repair.step(|repair| repair.steps.repair_structures(&repair.report.findings))?;
@@ -99,7 +99,7 @@ impl<'r> Repairer<'r> {
     }
 
     fn inspect(&self) -> Result<Box<dyn Inspection + 'r>> {
-        self.storage.maintenance().inspect()
+        self.storage.inspect()
     }
 
     fn has(&self, info: FindingInfo) -> bool {
@@ -242,10 +242,10 @@ pub(in crate::vault) fn restore_bytes(
     blobs: &BTreeSet<BlobHash>,
     source: &mut dyn FnMut(&mut BTreeSet<BlobHash>, &mut Give<'_>) -> Result<()>,
 ) -> Result<Vec<Repair>> {
-    let steps = storage.maintenance().repairs()?;
+    let steps = storage.repairs()?;
     let mut repaired = Vec::new();
     let mut restore = |select: &dyn Fn(&dyn Inspection, BlobHash) -> Result<bool>| {
-        let inspection = storage.maintenance().inspect()?;
+        let inspection = storage.inspect()?;
         let mut missing = BTreeSet::new();
         for blob in blobs {
             if select(&*inspection, *blob)? && inspection.bytes_of(*blob)?.is_none() {
@@ -316,7 +316,7 @@ impl RepairSource {
     ) -> Result<()> {
         match self {
             Self::Vault(storage) => {
-                let inspection = storage.maintenance().inspect()?;
+                let inspection = storage.inspect()?;
                 for blob in missing.clone() {
                     if let Some(bytes) = inspection.bytes_of(blob)? {
                         missing.remove(&blob);

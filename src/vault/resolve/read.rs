@@ -43,7 +43,7 @@ impl Vault {
         if !self.has(Capability::Check) || self.was_removed(digest)? {
             return Ok(None);
         }
-        let inspection = self.storage.maintenance().inspect()?;
+        let inspection = self.storage.inspect()?;
         let catalog = inspection.recorded_with(digest)?;
         let recorded = catalog.captures_with(digest).into_iter();
         let mut recorded: Vec<_> = recorded.map(|(target, kind)| (target, Some(kind))).collect();
@@ -131,7 +131,7 @@ impl Vault {
         if is_removed || !self.has(Capability::Check) {
             return Ok(None);
         }
-        let inspection = self.storage.maintenance().inspect()?;
+        let inspection = self.storage.inspect()?;
         let admitted = fsck::admit_target(&*inspection, target, None)?;
         Ok(admitted.as_ref().map(RecoveredFiles::from_admitted))
     }

@@ -154,7 +154,7 @@ fn damaged_and_missing_objects_are_reported_with_their_names() {
 #[test]
 fn objects_are_deleted_a_day_after_nothing_needs_them() {
     let Some(fixture) = DirectoryVault::new() else { return };
-    let maintenance = fixture.vault.storage.maintenance();
+    let maintenance = &fixture.vault.storage;
     let cores = fixture.documents(2);
     let hours = |hours: i64| start() + TimeDelta::hours(hours);
     fixture.vault.remove_at(cores[0], None, hours(1)).unwrap();
@@ -183,7 +183,7 @@ fn adding_again_takes_back_the_condemnation() {
     fixture.vault.put(vec![admitted], crate::storage::RemovedPolicy::Readmit, second(60)).unwrap();
     assert_eq!(fixture.place.objects().len(), 1, "nothing is uploaded again");
     assert_eq!(
-        fixture.vault.storage.maintenance().reclaim(start() + TimeDelta::days(9)).unwrap(),
+        fixture.vault.storage.reclaim(start() + TimeDelta::days(9)).unwrap(),
         ReclaimResult::default()
     );
     fixture.bytes(core).unwrap();
@@ -192,7 +192,7 @@ fn adding_again_takes_back_the_condemnation() {
 #[test]
 fn orphans_are_deleted_when_they_are_old() {
     let Some(fixture) = DirectoryVault::new() else { return };
-    let maintenance = fixture.vault.storage.maintenance();
+    let maintenance = &fixture.vault.storage;
     let core = fixture.documents(1)[0];
     let object = fixture.place.objects().remove(0);
     let orphan = |name: &str| {
@@ -222,7 +222,7 @@ fn orphans_are_deleted_when_they_are_old() {
 #[test]
 fn an_interrupted_deletion_is_completed() {
     let Some(fixture) = DirectoryVault::new() else { return };
-    let maintenance = fixture.vault.storage.maintenance();
+    let maintenance = &fixture.vault.storage;
     let core = fixture.documents(1)[0];
     fixture.vault.remove(core);
     // The rows of the blobs are deleted, and the object is not.

@@ -6,7 +6,8 @@ use crate::storage::check::IntegrityLevel;
 use crate::storage::conformance::kinds::{TestDocument, core, note, sheet};
 use crate::storage::conformance::{acting, digest, start, unknown};
 use crate::storage::interface::{
-    Annotation, Condition, Containment, Direction, Filter, Order, Page, PutOptions, Snapshot, Storage,
+    Annotation, Condition, Containment, Direction, Filter, Maintenance as _, Order, Page, PutOptions,
+    Snapshot, Storage,
 };
 use crate::storage::postgres::PostgresStorage;
 use crate::storage::{BUSY_TIMEOUT, CreationPolicy, JournalQuery, Prepared, RemovedPolicy, TimeBasis};
@@ -145,7 +146,7 @@ fn a_change_takes_a_fixed_number_of_round_trips() {
 /// Checks everything that there is, and returns the round trips that it took.
 fn check(storage: &PostgresStorage) -> u64 {
     let before = storage.round_trips();
-    let inspection = storage.maintenance().inspect().unwrap();
+    let inspection = storage.inspect().unwrap();
     let mut findings = inspection.structures(IntegrityLevel::Full).unwrap();
     findings.extend(inspection.compare_journal(None).unwrap().findings);
     findings.extend(inspection.unreferenced().unwrap());

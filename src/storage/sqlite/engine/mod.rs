@@ -81,14 +81,6 @@ impl Storage for Store {
         Self::document(self, core)
     }
 
-    fn adoption(&self) -> &dyn Adoption {
-        self
-    }
-
-    fn maintenance(&self) -> &dyn Maintenance {
-        self
-    }
-
     fn full_text(&self) -> Result<&dyn FullText> {
         Ok(self)
     }
@@ -210,7 +202,7 @@ impl Adoption for Store {
         schema::is_incomplete(&*self.connection()?).map_err(|error| self.failed(error))
     }
 
-    fn begin(&self) -> Result<Head> {
+    fn begin_adoption(&self) -> Result<Head> {
         self.create_now()?;
         self.set_mark(
             true,
@@ -235,7 +227,7 @@ impl Adoption for Store {
         Ok(head)
     }
 
-    fn finish(&self, head: Head) -> Result<()> {
+    fn finish_adoption(&self, head: Head) -> Result<()> {
         self.set_mark(
             false,
             |is_incomplete, _, last| {
