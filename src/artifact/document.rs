@@ -7,11 +7,11 @@
 
 use std::cell::Cell;
 use std::fmt;
-use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::json::reader::{Defect, Limit, ReadError};
 use crate::secrets::SecretMatch;
 use crate::validation::{Findings, Remedy, Report, RuleInfo, Severity, Violation};
+use parking_lot::{Condvar, Mutex};
 
 const fn rule(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
     RuleInfo { id, severity: Severity::Error, summary, why }
@@ -297,10 +297,8 @@ impl ValueReservation {
         if values == 0 || HAS_ROOM.replace(true) {
             return Self { values: 0 };
         }
-        let mut reserved = RESERVED_VALUES.lock().unwrap_or_else(PoisonError::into_inner);
-        while *reserved + values > BUDGET {
-            reserved = GIVEN_BACK.wait(reserved).unwrap_or_else(PoisonError::into_inner);
-        }
+        let mut reserved = RESERVED_VALUES.lock();
+        GIVEN_BACK.wait_while(&mut reserved, |reserved| *reserved + values > BUDGET);
         *reserved += values;
         Self { values }
     }
@@ -310,7 +308,7 @@ impl Drop for ValueReservation {
     fn drop(&mut self) {
         if self.values > 0 {
             HAS_ROOM.set(false);
-            *RESERVED_VALUES.lock().unwrap_or_else(PoisonError::into_inner) -= self.values;
+            *RESERVED_VALUES.lock() -= self.values;
             GIVEN_BACK.notify_all();
         }
     }

@@ -29,7 +29,8 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 /// The permissions of a written file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -151,7 +152,7 @@ impl Registration {
         path: &Path,
         look: impl FnOnce(&Path) -> Result<T, E>,
     ) -> Result<(Self, Option<T>), E> {
-        let mut open = registry();
+        let mut open = OPEN.lock();
         let is_open = identity(path).is_some_and(|identity| open.contains_key(&identity));
         let path = target(path);
         let seen = if is_open { None } else { Some(look(&path)?) };
@@ -170,7 +171,7 @@ impl Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         let Some(identity) = self.identity else { return };
-        let mut open = registry();
+        let mut open = OPEN.lock();
         if let Some(vault) = open.get_mut(&identity) {
             vault.count -= 1;
             if vault.count == 0 {
@@ -187,7 +188,7 @@ fn target(path: &Path) -> PathBuf {
 
 /// Returns whether SQLite has the file at `path`, or the target of a link there, open in this process.
 fn has_open(path: &Path) -> bool {
-    let open = registry();
+    let open = OPEN.lock();
     if open.is_empty() {
         return false;
     }
@@ -200,18 +201,14 @@ fn has_open(path: &Path) -> bool {
 /// file with several hard links is refused.
 #[cfg(unix)]
 pub(crate) fn has_open_named(name: &OsStr) -> bool {
-    registry().values().flat_map(|vault| &vault.files).any(|file| file.file_name() == Some(name))
+    OPEN.lock().values().flat_map(|vault| &vault.files).any(|file| file.file_name() == Some(name))
 }
 
 /// Returns whether SQLite has the file with this device and inode number open in this process.
 #[cfg(unix)]
 pub(crate) fn has_open_file(device: u64, number: u64) -> bool {
-    let open = registry();
+    let open = OPEN.lock();
     open.values().flat_map(|vault| &vault.files).any(|file| identity(file) == Some((device, number)))
-}
-
-fn registry() -> MutexGuard<'static, BTreeMap<DeviceInode, OpenVault>> {
-    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the identity of a file, regardless of its name.

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Request, Response};
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Notify;
@@ -191,7 +192,7 @@ impl Gateway {
     /// # Errors
     /// Returns an error if a run cannot be stored. Its calls stay on disk until the next start.
     pub fn stop(mut self) -> Result<Vec<FinishedRun>, FinishError> {
-        let names: Vec<Option<String>> = self.shared.lock_runs().keys().cloned().collect();
+        let names: Vec<Option<String>> = self.shared.runs.lock().keys().cloned().collect();
         let mut finished = Vec::new();
         let mut failure = None;
         for name in names {
@@ -310,7 +311,7 @@ async fn finish_idle(Served { shared, traces }: Served) {
     loop {
         sleep(IDLE_CHECK.min(shared.options.idle)).await;
         let idle: Vec<Option<String>> = {
-            let runs = shared.lock_runs();
+            let runs = shared.runs.lock();
             let idle = runs.iter().filter(|(_, run)| run.is_idle(shared.options.idle));
             idle.map(|(name, _)| name.clone()).collect()
         };

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::spool::LockedFile;
@@ -58,14 +59,9 @@ impl OpenCallJournal {
         Arc::new(Self { directory: directory.to_owned(), state: Mutex::default() })
     }
 
-    /// A panic of another thread leaves nothing half changed.
-    fn lock(&self) -> std::sync::MutexGuard<'_, OpenCallList> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a call. It is not synced: a process that is killed leaves it, too.
     pub(super) fn begin(self: &Arc<Self>, call: OpenCallRecord) -> io::Result<OpenCallEntry> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let number = state.next;
         if state.file.is_none() {
             state.file = Some(LockedFile::create(&self.directory, ENDING)?);
@@ -87,7 +83,7 @@ impl OpenCallList {
 
 impl Drop for OpenCallEntry {
     fn drop(&mut self) {
-        let mut state = self.journal.lock();
+        let mut state = self.journal.state.lock();
         state.open -= 1;
         // A line that cannot be written only makes the next start name a call that is complete.
         let _ = match &state.file {

@@ -1,8 +1,9 @@
 //! The recorded answers in a vault.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::calls::directories::RunDirectories;
@@ -246,14 +247,15 @@ impl RunPackCache {
     /// # Errors
     /// Returns an error if it is not in the vault or cannot be read.
     pub(super) fn pack(&self, core: CoreHash) -> Result<Option<RecordedRunPack>, LookupError> {
-        let lock = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pack) = lock().iter().find(|pack| pack.packs.iter().any(|(own, _)| *own == core)) {
+        if let Some(pack) =
+            self.kept.lock().iter().find(|pack| pack.packs.iter().any(|(own, _)| *own == core))
+        {
             return Ok(Some(pack.clone()));
         }
         let document = self.vault.get(&core.0.into())?;
         let Some(run) = recorded_run::read_all(&document) else {
             if !self.rules.is_empty() {
-                self.lock_prompts().insert(core, HashSet::new());
+                self.prompts.lock().insert(core, HashSet::new());
             }
             return Ok(None);
         };
@@ -265,7 +267,7 @@ impl RunPackCache {
             if !self.rules.is_empty() {
                 self.set_own_prompts(&self.vault.get(&core.0.into())?, &mut run);
                 let prompts = requests(&mut run).map(|request| request.prompt).collect();
-                self.lock_prompts().insert(core, prompts);
+                self.prompts.lock().insert(core, prompts);
             }
             requests(&mut run).for_each(|request| request.pack = position);
             cores.push((core, first_step));
@@ -281,7 +283,7 @@ impl RunPackCache {
             unanswered: Arc::new(unanswered),
             directories: Arc::new(directories),
         };
-        let mut kept = lock();
+        let mut kept = self.kept.lock();
         kept.truncate(MAX_CACHED_PACKS - 1);
         kept.push_front(pack.clone());
         Ok(Some(pack))
@@ -290,11 +292,6 @@ impl RunPackCache {
     /// Returns the bytes of a body that is an attachment.
     pub(super) fn attachment(&self, body: Digest) -> Result<Vec<u8>, LookupError> {
         self.vault.get(&body.into())
-    }
-
-    /// A panic of another thread leaves nothing half changed.
-    fn lock_prompts(&self) -> std::sync::MutexGuard<'_, HashMap<CoreHash, HashSet<Digest>>> {
-        self.prompts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Replaces the prompts of recordings by those that the rules make of their requests: what was recorded without these
@@ -439,7 +436,7 @@ impl RunPackCache {
 
     /// Returns false if a run pack was read, and it has no recording with this prompt.
     fn may_have(&self, core: CoreHash, prompt: Digest) -> bool {
-        self.lock_prompts().get(&core).is_none_or(|prompts| prompts.contains(&prompt))
+        self.prompts.lock().get(&core).is_none_or(|prompts| prompts.contains(&prompt))
     }
 
     /// Calls `visit` with the recordings that a filter finds and that `is_wanted` selects, and returns whether it always

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
@@ -57,21 +57,12 @@ impl GatewayRun {
         Self { state: Mutex::new(state), spool: Mutex::new(None), ended: Notify::new() }
     }
 
-    /// A panic of another thread leaves nothing half changed.
-    fn lock(&self) -> std::sync::MutexGuard<'_, GatewayRunState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock_spool(&self) -> std::sync::MutexGuard<'_, Option<Spool>> {
-        self.spool.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Begins a call, and returns its number. Returns `None` if the run is being finished.
     ///
     /// # Errors
     /// Returns an error if the run would have too many labels.
     pub(super) fn begin(&self, labels: &BTreeMap<String, String>) -> Result<Option<u64>, TooManyLabels> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.is_closed {
             return Ok(None);
         }
@@ -85,7 +76,7 @@ impl GatewayRun {
 
     /// Ends a call.
     pub(super) fn end(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.open = state.open.saturating_sub(1);
         state.last_activity = Instant::now();
         drop(state);
@@ -94,8 +85,8 @@ impl GatewayRun {
 
     /// Writes a call to disk, in `directory`, and the labels that the run got since the one before.
     pub(super) fn record(&self, directory: &SpoolDirectory, call: CallRecord) -> io::Result<()> {
-        let mut spool = self.lock_spool();
-        let head = self.lock().head.clone();
+        let mut spool = self.spool.lock();
+        let head = self.state.lock().head.clone();
         if spool.is_none() {
             *spool = Some(Spool::create(directory, &head)?);
         }
@@ -111,12 +102,12 @@ impl GatewayRun {
     /// # Errors
     /// Returns an error if the run would have too many.
     pub(super) fn label(&self, labels: &BTreeMap<String, String>) -> Result<(), TooManyLabels> {
-        self.lock().head.add_labels(labels)
+        self.state.lock().head.add_labels(labels)
     }
 
     /// Returns how often a request was made before in this run, and counts it.
     pub(super) fn count_request(&self, key: ReplayRequestKey) -> usize {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let times = state.request_counts.entry(key).or_default();
         *times += 1;
         *times - 1
@@ -124,37 +115,37 @@ impl GatewayRun {
 
     /// Takes back the last count of a request that was not answered.
     pub(super) fn was_not_answered(&self, key: &ReplayRequestKey) {
-        if let Some(times) = self.lock().request_counts.get_mut(key) {
+        if let Some(times) = self.state.lock().request_counts.get_mut(key) {
             *times = times.saturating_sub(1);
         }
     }
 
     /// Counts what was replayed, or was not recorded.
     pub(super) fn count(&self, count: impl FnOnce(&mut RecordingUsage)) {
-        count(&mut self.lock().usage);
+        count(&mut self.state.lock().usage);
     }
 
     /// Returns what was replayed so far.
     pub(super) fn usage(&self) -> RecordingUsage {
-        self.lock().usage.clone()
+        self.state.lock().usage.clone()
     }
 
     /// Returns whether no call is open and none was for `idle`.
     pub(super) fn is_idle(&self, idle: std::time::Duration) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         state.open == 0 && state.last_activity.elapsed() >= idle
     }
 
     /// Refuses further calls, and returns whether calls are open.
     pub(super) fn close(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.is_closed = true;
         state.open > 0
     }
 
     /// Accepts further calls again.
     pub(super) fn reopen(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.is_closed = false;
         state.last_activity = Instant::now();
     }
@@ -166,9 +157,9 @@ impl GatewayRun {
         &self,
         store: impl FnOnce(&Spool, &RunHead, Vec<StoredCall>) -> Result<Option<T>, FinishError>,
     ) -> Result<Option<T>, FinishError> {
-        let mut guard = self.lock_spool();
+        let mut guard = self.spool.lock();
         let Some(spool) = guard.as_mut() else { return Ok(None) };
-        let head = self.lock().head.clone();
+        let head = self.state.lock().head.clone();
         spool.update(&head)?;
         spool.forget_requests();
         let SpoolContent { calls, damage, .. } = spool.read()?;

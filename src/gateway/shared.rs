@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 use tokio::task;
 use tokio::time::timeout;
 
@@ -315,22 +316,13 @@ impl GatewayState {
         (self.options.report)(event);
     }
 
-    /// A panic of another thread leaves nothing half changed.
-    pub(super) fn lock_runs(&self) -> std::sync::MutexGuard<'_, HashMap<Option<String>, Arc<GatewayRun>>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock_labels(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, String>> {
-        self.labels.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds labels to the runs that are being recorded, and to all later ones.
     ///
     /// # Errors
     /// Returns an error if a run would have too many, which gets none of them.
     pub(super) fn add_labels(&self, labels: &BTreeMap<String, String>) -> Result<(), TooManyLabels> {
-        let runs = self.lock_runs();
-        self.lock_labels().extend(labels.clone());
+        let runs = self.runs.lock();
+        self.labels.lock().extend(labels.clone());
         runs.values().try_for_each(|run| run.label(labels))
     }
 
@@ -343,7 +335,7 @@ impl GatewayState {
         name: Option<&str>,
         labels: &BTreeMap<String, String>,
     ) -> Result<(Arc<GatewayRun>, u64), TooManyLabels> {
-        let mut runs = self.lock_runs();
+        let mut runs = self.runs.lock();
         loop {
             let run = runs.entry(name.map(str::to_owned)).or_insert_with(|| Arc::new(self.new_run(name)));
             if let Some(number) = run.begin(labels)? {
@@ -356,19 +348,19 @@ impl GatewayState {
 
     /// Returns what a run replayed so far: nothing if there is no such run.
     pub(super) fn usage(&self, name: Option<&str>) -> RecordingUsage {
-        let run = self.lock_runs().get(&name.map(str::to_owned)).cloned();
+        let run = self.runs.lock().get(&name.map(str::to_owned)).cloned();
         run.map(|run| run.usage()).unwrap_or_default()
     }
 
     /// Counts what a run replayed, or what was not recorded.
     pub(super) fn count(&self, run: &GatewayRun, count: impl Fn(&mut RecordingUsage)) {
-        count(&mut self.usage.lock().unwrap_or_else(PoisonError::into_inner));
+        count(&mut self.usage.lock());
         run.count(count);
     }
 
     /// Returns what all runs replayed so far.
     pub(super) fn total_usage(&self) -> RecordingUsage {
-        self.usage.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.usage.lock().clone()
     }
 
     /// Returns whether calls are answered from recordings alone; `only` is the one that a call names.
@@ -404,7 +396,7 @@ impl GatewayState {
     fn new_run(&self, name: Option<&str>) -> GatewayRun {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let mut head = RunHead::new(name, number, clock::now(), compact::text(&self.options.rules.to_json()));
-        head.labels.clone_from(&self.lock_labels());
+        head.labels.clone_from(&self.labels.lock());
         head.source_run_id.clone_from(&self.source_run_id);
         GatewayRun::new(head)
     }
@@ -416,7 +408,7 @@ impl GatewayState {
         labels: &BTreeMap<String, String>,
     ) -> Result<Option<FinishedRun>, FinishError> {
         let run = {
-            let mut runs = self.lock_runs();
+            let mut runs = self.runs.lock();
             let key = name.map(str::to_owned);
             let Some(run) = runs.get(&key) else { return Ok(None) };
             run.label(labels)?;
@@ -447,7 +439,7 @@ impl GatewayState {
             Ok(Err(error)) => {
                 // The next attempt stores it, unless the calls of another run with this name have begun.
                 run.reopen();
-                self.lock_runs().entry(name.map(str::to_owned)).or_insert(run);
+                self.runs.lock().entry(name.map(str::to_owned)).or_insert(run);
                 return Err(error);
             }
             Err(error) => return Err(FinishError::Calls(io::Error::other(error))),

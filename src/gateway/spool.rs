@@ -6,12 +6,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use crate::calls::request_store::RequestStore;
 use crate::calls::run::{CallRecord, RunHead};
 use crate::calls::spool_file::{self, ENDING, OWNER_ENDING, SPANS_ENDING, SpoolContent, SpoolRecord};
 use crate::files;
+use parking_lot::Mutex;
 
 /// The ending that earlier builds used, which lock each file.
 const EARLIER_ENDING: &str = "calls";
@@ -71,7 +71,7 @@ impl SpoolDirectory {
 
     /// Returns the beginning of the names of the files of this process, for which it locks a file.
     fn owner(&self) -> io::Result<String> {
-        let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut owner = self.owner.lock();
         if owner.is_none() {
             *owner = Some(LockedFile::create(&self.path, OWNER_ENDING)?);
         }

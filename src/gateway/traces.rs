@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::task;
 
 use super::finish::{FinishError, FinishedRun};
@@ -48,11 +49,6 @@ impl TraceReceiver {
         Self { shared, open: Mutex::default() }
     }
 
-    /// A panic of another thread leaves nothing half changed.
-    fn lock(&self) -> MutexGuard<'_, OpenTraces> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Writes records to the files of their traces. They survive a crash when this function returns.
     pub(super) fn receive(&self, records: Vec<ReceivedRecord>) -> io::Result<()> {
         let mut by_trace: HashMap<String, (String, bool)> = HashMap::new();
@@ -62,7 +58,7 @@ impl TraceReceiver {
             lines.push('\n');
             *has_root |= is_root;
         }
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         if open.is_stopped {
             return Err(io::Error::other("the gateway is being stopped"));
         }
@@ -94,14 +90,15 @@ impl TraceReceiver {
     /// Stores the traces that are complete.
     fn finish_some(&self) -> Vec<Result<Option<FinishedRun>, FinishError>> {
         let idle = self.shared.options.idle;
-        let complete: Vec<_> = self.lock().traces.extract_if(|_, trace| trace.is_complete(idle)).collect();
+        let complete: Vec<_> =
+            self.open.lock().traces.extract_if(|_, trace| trace.is_complete(idle)).collect();
         complete.into_iter().map(|(name, trace)| self.store(name, trace)).collect()
     }
 
     /// Stores all traces, and accepts no more.
     pub(super) fn finish_all(&self) -> Vec<Result<Option<FinishedRun>, FinishError>> {
         let all = {
-            let mut open = self.lock();
+            let mut open = self.open.lock();
             open.is_stopped = true;
             std::mem::take(&mut open.traces)
         };
@@ -125,7 +122,7 @@ impl TraceReceiver {
             Err(error) => {
                 // A later attempt stores it: the next start, if spans of the trace were received meanwhile.
                 let trace = OpenTrace { last_received: Instant::now(), ..trace };
-                self.lock().traces.entry(name).or_insert(trace);
+                self.open.lock().traces.entry(name).or_insert(trace);
                 Err(error)
             }
         }

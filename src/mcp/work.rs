@@ -1,8 +1,9 @@
 //! The parts that tools share: their arguments and description, their errors, the context of a call, and what was read last.
 
 use std::error::Error;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rmcp::handler::server::tool::schema_for_input;
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use rmcp::schemars::JsonSchema;
@@ -87,7 +88,7 @@ pub(super) enum RecentBytes {
 impl RecentReads {
     /// Returns the transcript that was read last, if `request` is for a part of it that begins in it.
     pub(super) fn view(&self, request: &ViewRequest) -> Option<Arc<RecentView>> {
-        let last = lock(&self.view);
+        let last = self.view.lock();
         let (known, view) = last.as_ref()?;
         let is_same = ViewRequest { from: request.from, ..known.clone() } == *request;
         let begins_in_it = known.from <= request.from && view.next.is_none_or(|next| request.from < next);
@@ -97,26 +98,22 @@ impl RecentReads {
     /// Remembers the answer to a request for a transcript.
     pub(super) fn remember_view(&self, request: ViewRequest, answer: ViewAnswer) -> Arc<RecentView> {
         let view = Arc::new(RecentView::from(answer));
-        *lock(&self.view) = Some((request, Arc::clone(&view)));
+        *self.view.lock() = Some((request, Arc::clone(&view)));
         view
     }
 
     /// Returns the bytes of a capture, if they were read last.
     pub(super) fn bytes(&self, of: RecentKey) -> Option<Arc<RecentBytes>> {
-        let last = lock(&self.bytes);
+        let last = self.bytes.lock();
         last.as_ref().filter(|(known, _)| *known == of).map(|(_, bytes)| Arc::clone(bytes))
     }
 
     /// Remembers the bytes of a capture.
     pub(super) fn remember_bytes(&self, of: RecentKey, bytes: Vec<u8>) -> Arc<RecentBytes> {
         let bytes = Arc::new(RecentBytes::from(bytes));
-        *lock(&self.bytes) = Some((of, Arc::clone(&bytes)));
+        *self.bytes.lock() = Some((of, Arc::clone(&bytes)));
         bytes
     }
-}
-
-fn lock<T>(last: &Mutex<T>) -> MutexGuard<'_, T> {
-    last.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl From<ViewAnswer> for RecentView {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::future::poll_fn;
 use std::io::{self, Cursor, Read, Seek, Write};
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use hyper::body::{Frame, SizeHint};
 use hyper::server::conn::http1::Builder;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::task::{AbortHandle, JoinSet};
@@ -151,14 +152,9 @@ impl Default for Activity {
 }
 
 impl Activity {
-    /// A panic of another thread leaves nothing half changed.
-    fn lock(&self) -> std::sync::MutexGuard<'_, ActivityState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns since when no request is being answered.
     fn idle_since(&self) -> Option<Instant> {
-        let state = self.lock();
+        let state = self.0.lock();
         (state.open_requests == 0).then_some(state.idle_since)
     }
 }
@@ -168,14 +164,14 @@ struct OpenRequest(Arc<Activity>);
 
 impl OpenRequest {
     fn new(activity: Arc<Activity>) -> Self {
-        activity.lock().open_requests += 1;
+        activity.0.lock().open_requests += 1;
         Self(activity)
     }
 }
 
 impl Drop for OpenRequest {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.0.0.lock();
         state.open_requests -= 1;
         state.idle_since = Instant::now();
     }
@@ -318,18 +314,13 @@ async fn abandon_when_due(unsent: Weak<Mutex<Option<UnsentBytes>>>, timeout: Dur
 
 /// Returns when the bytes are to be forgotten; `None` if they are.
 fn due_time(unsent: &Mutex<Option<UnsentBytes>>, timeout: Duration) -> Option<Instant> {
-    let mut unsent = lock(unsent);
+    let mut unsent = unsent.lock();
     let due = unsent.as_ref()?.read_at + timeout;
     if due <= Instant::now() {
         *unsent = None;
         return None;
     }
     Some(due)
-}
-
-/// A panic of another thread leaves nothing half changed.
-fn lock(unsent: &Mutex<Option<UnsentBytes>>) -> MutexGuard<'_, Option<UnsentBytes>> {
-    unsent.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl HttpBody for DownloadBody {
@@ -344,7 +335,7 @@ impl HttpBody for DownloadBody {
             return Poll::Ready(None);
         }
         let timeout = self.timeout.take();
-        let mut held = lock(&self.unsent);
+        let mut held = self.unsent.lock();
         let Some(unsent) = held.as_mut() else {
             return Poll::Ready(Some(Err(io::Error::other("the client stopped reading"))));
         };

@@ -9,8 +9,8 @@ mod parquet;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -178,7 +178,7 @@ fn links_view() -> ComputedView {
         parent: Some(ARTIFACTS),
         columns: LINKS.to_vec(),
         rows: Box::new(move |snapshot, artifact, next| {
-            let mut linker = linker.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut linker = linker.lock();
             let next = next.iter().map(|artifact| artifact.core);
             let links = linker.links(snapshot, artifact, next)?.into_iter();
             // Every link has one source artifact, so it is listed once.

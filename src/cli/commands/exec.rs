@@ -293,9 +293,10 @@ mod system {
     use std::io::{self, Read};
     use std::os::unix::net::UnixStream;
     use std::process::{Command, ExitStatus};
-    use std::sync::{Arc, Mutex, PoisonError};
+    use std::sync::Arc;
     use std::thread;
 
+    use parking_lot::Mutex;
     use rustix::io::retry_on_intr;
     use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
     use signal_hook::consts::SIGTERM;
@@ -315,14 +316,14 @@ mod system {
         // It stays a process that has ended until the call of `wait`.
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         retry_on_intr(|| waitid(WaitId::Pid(pid), ended))?;
-        running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        running.lock().take();
         child.wait()
     }
 
     /// Sends the program a signal for each byte.
     fn pass_on(mut signals: UnixStream, running: &Running) {
         while signals.read_exact(&mut [0]).is_ok() {
-            if let Some(pid) = *running.lock().unwrap_or_else(PoisonError::into_inner) {
+            if let Some(pid) = *running.lock() {
                 // It can have ended by itself.
                 let _ = kill_process(pid, Signal::TERM);
             }

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::Args as ClapArgs;
+use parking_lot::Mutex;
 use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::display::escaped;
@@ -355,7 +355,7 @@ impl Adder {
         let items = scan.settled.into_iter().map(|(path, item)| (path, Ok(item)));
         let items =
             agents.read_items(items, options).take_while(|_| !stop.is_requested()).map(|(path, item)| {
-                paths.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+                paths.lock().push(path);
                 item
             });
         let added = vault.add_annotated(items, options, annotations, &mut reporter).map(drop);
@@ -407,7 +407,7 @@ impl AddMonitor for WatchMonitor<'_> {
     }
 
     fn done(&mut self, input: usize) {
-        if let Some(path) = self.paths.lock().unwrap_or_else(PoisonError::into_inner).get(input) {
+        if let Some(path) = self.paths.lock().get(input) {
             self.watcher.done(path);
         }
     }

@@ -203,9 +203,10 @@ mod system {
     use std::io::{self, IsTerminal, Write};
     use std::os::fd::{AsFd, OwnedFd};
     use std::process::{Child, Command, Stdio};
+    use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
-    use std::sync::{Arc, Mutex};
 
+    use parking_lot::Mutex;
     use rustix::stdio::{dup2_stderr, dup2_stdout};
     use signal_hook::consts::SIGINT;
     use signal_hook::flag;
@@ -247,9 +248,7 @@ mod system {
         }
         // Ctrl-C is for the pager. It ends this program by closing the pipe.
         let _ = flag::register(SIGINT, Arc::new(AtomicBool::new(false)));
-        if let Ok(mut running) = RUNNING.lock() {
-            *running = Some(Pager { child, stderr: saved });
-        }
+        *RUNNING.lock() = Some(Pager { child, stderr: saved });
     }
 
     fn command(pager: &str) -> Command {
@@ -270,8 +269,7 @@ mod system {
     }
 
     pub(super) fn finish() {
-        let Some(Pager { mut child, stderr }) = RUNNING.lock().ok().and_then(|mut running| running.take())
-        else {
+        let Some(Pager { mut child, stderr }) = RUNNING.lock().take() else {
             return;
         };
         // A write error means that the pager has ended.

@@ -1,7 +1,7 @@
 //! A server that is asked over HTTP: the transport that the protocol calls streamable HTTP, or the older one, in which all
 //! answers are events of one stream, which begins with the URL for requests.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::body::Bytes;
@@ -9,6 +9,7 @@ use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use parking_lot::Mutex;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::oneshot;
 use tokio::task::{self, JoinHandle};
@@ -79,7 +80,7 @@ impl RemoteServer {
     /// Ends the session.
     pub(super) async fn close(&self) {
         self.worker.abort();
-        if self.connection.headers().contains_key(SESSION) {
+        if self.connection.headers.lock().contains_key(SESSION) {
             // A server can refuse it, and forgets sessions by itself.
             let _ = self.connection.request(Method::DELETE, String::new()).await;
         }
@@ -87,11 +88,6 @@ impl RemoteServer {
 }
 
 impl RemoteConnection {
-    /// A panic of another thread leaves nothing half changed.
-    fn headers(&self) -> std::sync::MutexGuard<'_, HeaderMap> {
-        self.headers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Passes a message on. Only what waits for an answer does not delay the messages after it.
     async fn pass_on(self: &Arc<Self>, line: String) {
         let message = RpcMessage::read(&line);
@@ -122,7 +118,7 @@ impl RemoteConnection {
         }
         let status = response.status();
         if let Some(session) = response.headers().get(SESSION) {
-            self.headers().insert(SESSION, session.clone());
+            self.headers.lock().insert(SESSION, session.clone());
         }
         if !status.is_success() {
             return Err(format!("the server answered with status {status}"));
@@ -137,7 +133,7 @@ impl RemoteConnection {
                 is_answered = true;
                 let version = message.text_of_result("protocolVersion").filter(|_| is_start);
                 if let Some(version) = version.and_then(|version| HeaderValue::from_str(&version).ok()) {
-                    self.headers().insert(VERSION, version);
+                    self.headers.lock().insert(VERSION, version);
                 }
             }
         })
@@ -192,7 +188,7 @@ impl RemoteConnection {
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = method;
         *request.uri_mut() = self.endpoint.get().unwrap_or(&self.url).clone();
-        let mut headers = self.headers().clone();
+        let mut headers = self.headers.lock().clone();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         *request.headers_mut() = headers;

@@ -1,9 +1,10 @@
 //! The bounded, ordered queue from the workers to the consumer.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// Maximum number of bytes in flight between input and consumer. With [`UNORDERED`], and the 16 MiB that a consumer collects
 /// before it stores them, these are the 64 MiB of the documentation.
@@ -119,20 +120,20 @@ impl<R> Default for ResultQueue<R> {
 impl<R> ResultQueue<R> {
     /// Registers a worker, until the guard is dropped.
     pub(super) fn enter(&self) -> WorkerGuard<'_, R> {
-        self.lock().workers += 1;
+        self.state.lock().workers += 1;
         WorkerGuard(self)
     }
 
     /// Parks a worker, one at a time, while the consumer has enough to do. There are as many workers as cores: if all of
     /// them ran, the consumer would get a part of a core, and finish long after them, with the other cores idle.
     pub(super) fn park_if_ahead(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.has_parked {
             return;
         }
         while state.is_ahead() {
             state.has_parked = true;
-            state = self.needed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.needed.wait(&mut state);
         }
         state.has_parked = false;
     }
@@ -140,7 +141,7 @@ impl<R> ResultQueue<R> {
     /// Returns whether a worker is parked.
     #[cfg(test)]
     pub(super) fn has_parked(&self) -> bool {
-        self.lock().has_parked
+        self.state.lock().has_parked
     }
 
     /// Wakes the parked worker if it is needed.
@@ -180,18 +181,18 @@ impl<R> ResultQueue<R> {
         &self,
         has_space: impl Fn(&ResultQueueState<R>) -> bool,
     ) -> Option<MutexGuard<'_, ResultQueueState<R>>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while !state.closed && !has_space(&state) {
             state.waiting += 1;
             self.wake_consumer(&mut state);
-            state = self.consumed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.consumed.wait(&mut state);
             state.waiting -= 1;
         }
         (!state.closed).then_some(state)
     }
 
     pub(super) fn put(&self, number: u64, result: WeightedResult<R>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let place = usize::try_from(number - state.handed_out).unwrap_or(usize::MAX);
         while state.results.len() <= place {
             state.results.push_back(None);
@@ -212,12 +213,11 @@ impl<R> ResultQueue<R> {
 
     /// Returns the next results: an empty group if none arrived for a while, `None` at the end.
     pub(super) fn next_group(&self) -> Option<Vec<WeightedResult<R>>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !state.is_due() {
             state.asleep = true;
             self.unpark_if_needed(&state);
-            let woken = self.arrived.wait_timeout_while(state, IDLE, |state| !state.is_due());
-            (state, _) = woken.unwrap_or_else(PoisonError::into_inner);
+            self.arrived.wait_while_for(&mut state, |state| !state.is_due(), IDLE);
             state.asleep = false;
         }
         let ready = state.results.iter().take_while(|result| result.is_some()).count();
@@ -228,7 +228,7 @@ impl<R> ResultQueue<R> {
     }
 
     pub(super) fn give_back(&self, count: u64, weight: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.consumed += count;
         state.weight -= weight;
         self.unpark_if_needed(&state);
@@ -239,7 +239,7 @@ impl<R> ResultQueue<R> {
 
     /// Tells the workers, which may be waiting, that no more results are consumed.
     fn close(&self) {
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         self.consumed.notify_all();
         self.needed.notify_one();
     }
@@ -247,10 +247,6 @@ impl<R> ResultQueue<R> {
     /// Closes the queue when the guard is dropped, even if the consumer panics.
     pub(super) fn close_at_end(&self) -> CloseGuard<'_, R> {
         CloseGuard(self)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ResultQueueState<R>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -271,7 +267,7 @@ impl<R> Drop for WorkerGuard<'_, R> {
         if thread::panicking() {
             self.0.close();
         }
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         state.workers -= 1;
         self.0.unpark_if_needed(&state);
         self.0.wake_consumer(&mut state);

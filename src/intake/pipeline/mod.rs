@@ -9,10 +9,10 @@ use std::cell::Cell;
 use std::iter;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope};
 
 use flow::{BUDGET, ResultQueue, WeightedResult};
+use parking_lot::Mutex;
 
 /// The cost of an input in addition to its bytes.
 const OVERHEAD: u64 = 4 << 10;
@@ -123,7 +123,7 @@ where
     /// Returns the next input, once there is a core to examine it on.
     fn next<R>(&self, flow: &ResultQueue<R>) -> Option<(u64, T)> {
         flow.park_if_ahead();
-        self.inputs.lock().unwrap_or_else(PoisonError::into_inner).next()
+        self.inputs.lock().next()
     }
 }
 

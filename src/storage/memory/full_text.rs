@@ -80,7 +80,7 @@ impl MemoryStorage {
         busy_timeout: Duration,
         change: impl FnOnce(&mut MemoryState) -> T,
     ) -> Result<T> {
-        let _turn = self.writer.take(busy_timeout)?;
+        let _turn = self.lock_to_write(busy_timeout)?;
         let mut view = self.view();
         let outcome = change(Arc::make_mut(&mut view.0));
         self.replace(view);

@@ -8,10 +8,11 @@ mod full_text;
 mod snapshot;
 mod state;
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use super::catalog::apply;
 use super::interface::{
@@ -127,7 +128,7 @@ impl Adoption for MemoryStorage {
 impl MemoryStorage {
     /// Changes the content, unless `work` fails.
     fn change<T>(&self, work: impl FnOnce(&mut MemoryState) -> Result<T>) -> Result<T> {
-        let _turn = self.writer.take(BUSY_TIMEOUT)?;
+        let _turn = self.lock_to_write(BUSY_TIMEOUT)?;
         let mut view = self.view();
         let outcome = work(Arc::make_mut(&mut view.0))?;
         self.replace(view);
@@ -140,7 +141,7 @@ impl MemoryStorage {
 pub struct MemoryStorage {
     /// The committed content.
     content: RwLock<MemorySnapshot>,
-    pub(super) writer: WriterLock,
+    pub(super) writer: Mutex<()>,
     pub(super) actor: Option<Actor>,
 }
 
@@ -151,56 +152,25 @@ impl MemoryStorage {
         Self::default()
     }
 
+    /// Waits until no other writer holds the lock, no longer than `busy_timeout`.
+    pub(super) fn lock_to_write(&self, busy_timeout: Duration) -> Result<MutexGuard<'_, ()>> {
+        let busy = || StorageError::new(ErrorKind::Busy, "the vault in memory is in use by another writer");
+        self.writer.try_lock_for(busy_timeout).ok_or_else(busy)
+    }
+
     fn view(&self) -> MemorySnapshot {
-        self.content.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.content.read().clone()
     }
 
     fn replace(&self, view: MemorySnapshot) {
-        *self.content.write().unwrap_or_else(PoisonError::into_inner) = view;
-    }
-}
-
-/// A lock that one writer holds at a time.
-#[derive(Default)]
-pub(super) struct WriterLock {
-    is_held: Mutex<bool>,
-    released: Condvar,
-}
-
-/// The right to write, until it is dropped.
-pub(super) struct WriterTurn<'l>(&'l WriterLock);
-
-impl WriterLock {
-    fn is_held(&self) -> MutexGuard<'_, bool> {
-        self.is_held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until no other writer holds the lock, no longer than `busy_timeout`.
-    pub(super) fn take(&self, busy_timeout: Duration) -> Result<WriterTurn<'_>> {
-        let waited = self.released.wait_timeout_while(self.is_held(), busy_timeout, |is_held| *is_held);
-        let (mut is_held, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        if *is_held {
-            return Err(StorageError::new(
-                ErrorKind::Busy,
-                "the vault in memory is in use by another writer",
-            ));
-        }
-        *is_held = true;
-        Ok(WriterTurn(self))
-    }
-}
-
-impl Drop for WriterTurn<'_> {
-    fn drop(&mut self) {
-        *self.0.is_held() = false;
-        self.0.released.notify_one();
+        *self.content.write() = view;
     }
 }
 
 /// A change, made to a copy of the content.
 pub(super) struct MemoryTransaction<'s> {
     storage: &'s MemoryStorage,
-    _turn: WriterTurn<'s>,
+    _turn: MutexGuard<'s, ()>,
     view: MemorySnapshot,
     journal: JournalWriter,
 }
@@ -212,7 +182,7 @@ impl<'s> MemoryTransaction<'s> {
         at: DateTime<Utc>,
         busy_timeout: Duration,
     ) -> Result<Self> {
-        let turn = storage.writer.take(busy_timeout)?;
+        let turn = storage.lock_to_write(busy_timeout)?;
         let view = storage.view();
         if view.0.is_incomplete {
             return Err(recorded::incomplete("the vault in memory"));

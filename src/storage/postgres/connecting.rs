@@ -6,10 +6,11 @@
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use postgres::config::LoadBalanceHosts;
 use postgres::{Client, Error};
 use r2d2::ManageConnection;
@@ -135,11 +136,11 @@ impl ManageConnection for ServerConnectionManager {
     type Error = ConnectionFailure;
 
     fn connect(&self) -> std::result::Result<Connection, ConnectionFailure> {
-        if let Some(first) = self.first.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(first) = self.first.lock().take() {
             return Ok(Connection::new(first));
         }
         let connected = self.open();
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = connected.as_ref().err().cloned();
+        *self.failure.lock() = connected.as_ref().err().cloned();
         connected.map(Connection::new)
     }
 

@@ -2,7 +2,7 @@
 //! remembers them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use super::error::{PostgresError, PostgresResult};
 use super::session::DatabaseTransaction;
@@ -10,6 +10,7 @@ use crate::artifact::{Admitted, Kind, Role};
 use crate::storage::Prepared;
 use crate::storage::catalog::MentionRole;
 use crate::storage::sql::SqlSession as _;
+use parking_lot::RwLock;
 
 /// All kinds and roles at some time.
 #[derive(Clone, Debug, Default)]
@@ -28,12 +29,12 @@ pub(super) struct NameCache(RwLock<Arc<NameRegistry>>);
 
 impl NameCache {
     pub(super) fn get(&self) -> Arc<NameRegistry> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.0.read())
     }
 
     /// Remembers names that are committed.
     pub(super) fn set(&self, names: Arc<NameRegistry>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = names;
+        *self.0.write() = names;
     }
 
     /// Returns what `find` finds. If it finds nothing, others may have added the name, so that the names are read again.

@@ -1,8 +1,8 @@
 //! Connections to the server.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use r2d2::{NopErrorHandler, PooledConnection};
@@ -73,7 +73,7 @@ impl PostgresServer {
     /// Returns a connection.
     pub(super) fn lease(&self) -> PostgresResult<PostgresPooledConnection> {
         self.pool.get().map_err(|timeout| {
-            let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let failure = self.failure.lock().take();
             failure.map_or_else(
                 || {
                     let message = format!("{}: no connection is free: {timeout}", self.name);

@@ -6,9 +6,10 @@
 //! the delta is stored; if it is not, another base is searched for.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use foldhash::{HashMap, HashSet};
+use parking_lot::Mutex;
 
 use super::compress::{PayloadContent, as_bytes};
 use super::digest_stripping::StrippedText;
@@ -166,7 +167,7 @@ impl RecentBases {
         let keys: Vec<u64> = document.digests.iter().map(mention_index::key).collect();
         let size = document.text.len() + document.digests.len() * 64;
         let base = Arc::new(DeltaBase::new(blob, document.into()));
-        let mut generations = self.generations();
+        let mut generations = self.documents.lock();
         let forgotten = (generations.size + size > GENERATION).then(|| {
             generations.size = 0;
             let newer = std::mem::take(&mut generations.newer);
@@ -181,7 +182,7 @@ impl RecentBases {
 
     fn nearest(&self, digests: &[Digest]) -> Option<Arc<DeltaBase>> {
         let candidates: Vec<Arc<DeltaBase>> = {
-            let generations = self.generations();
+            let generations = self.documents.lock();
             let Generations { newer, older, .. } = &*generations;
             let candidate = |key| newer.get(&key).or_else(|| older.get(&key)).cloned();
             probes(digests, PROBES).filter_map(|digest| candidate(mention_index::key(digest))).collect()
@@ -189,10 +190,6 @@ impl RecentBases {
         let candidates = candidates.into_iter().map(|base| base.instead.get().cloned().unwrap_or(base));
         let shared = candidates.filter_map(|base| Some((base.shared(digests)?, base)));
         shared.max_by_key(|(shared, _)| *shared).map(|(_, base)| base)
-    }
-
-    fn generations(&self) -> MutexGuard<'_, Generations> {
-        self.documents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

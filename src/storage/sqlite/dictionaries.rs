@@ -1,8 +1,9 @@
 //! The dictionaries of a vault: one for each kind that has enough small documents.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::compress::{self, DecompressionDictionary, Dictionary};
@@ -91,38 +92,34 @@ impl Dictionaries {
         if Encoding::Dictionary.is_off() || text.len() > MAX_TEXT {
             return DictionaryChoice::Now(None);
         }
-        let known = self.slots().get(kind).cloned();
+        let known = self.slots.lock().get(kind).cloned();
         let samples = match known.unwrap_or_else(|| self.collecting(kind)) {
             Slot::Ready(dictionary) => return DictionaryChoice::Now(dictionary),
             Slot::Stored { bytes, begun } => {
                 let dictionary = Dictionary::new(bytes.to_vec(), begun).map(Arc::new);
-                self.slots().insert(kind.to_owned(), Slot::Ready(dictionary.clone()));
+                self.slots.lock().insert(kind.to_owned(), Slot::Ready(dictionary.clone()));
                 return DictionaryChoice::Now(dictionary);
             }
             Slot::Collecting(samples) => samples,
         };
         // The thread that adds the last sample trains the dictionary. The others do not wait for it.
-        let complete = samples.lock().unwrap_or_else(PoisonError::into_inner).add(text, digests);
+        let complete = samples.lock().add(text, digests);
         let Some((texts, sources)) = complete else { return DictionaryChoice::Later };
         let dictionary = train(&texts, self.begun).map(|dictionary| Arc::new(dictionary.made_of(sources)));
-        self.slots().insert(kind.to_owned(), Slot::Ready(dictionary.clone()));
+        self.slots.lock().insert(kind.to_owned(), Slot::Ready(dictionary.clone()));
         DictionaryChoice::Now(dictionary)
     }
 
     /// Returns the dictionary for `kind`, if there is one yet.
     pub(super) fn by_now(&self, kind: &str) -> Option<Arc<Dictionary>> {
-        match self.slots().get(kind) {
+        match self.slots.lock().get(kind) {
             Some(Slot::Ready(dictionary)) => dictionary.clone(),
             _ => None,
         }
     }
 
     fn collecting(&self, kind: &str) -> Slot {
-        self.slots().entry(kind.to_owned()).or_insert_with(|| Slot::Collecting(Arc::default())).clone()
-    }
-
-    fn slots(&self) -> MutexGuard<'_, HashMap<String, Slot>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slots.lock().entry(kind.to_owned()).or_insert_with(|| Slot::Collecting(Arc::default())).clone()
     }
 }
 
@@ -229,7 +226,7 @@ impl DecompressionDictionaryCache {
         id: i64,
         blob: BlobHash,
     ) -> Result<Arc<DecompressionDictionary>, ReadFailure> {
-        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = || self.0.lock();
         if let Some(reader) = known().get(&id) {
             return Ok(reader.clone());
         }

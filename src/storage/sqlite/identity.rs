@@ -8,9 +8,10 @@
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags, OptionalExtension};
 
 use super::connection::{self, sibling_path};
@@ -108,14 +109,14 @@ impl VaultFile {
     /// Returns whether another vault was written into the file, as far as it was examined, or another file took its place.
     /// The log then belongs to the vault that was there.
     pub(super) fn is_replaced(&self) -> bool {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         known.is_overwritten || known.is_other_file(VaultFileStamp::of(&self.path))
     }
 
     /// Examines the file, and returns whether it contains another vault, or another file took its place. A removed file, or
     /// one with a second name, can still be read.
     pub(super) fn is_another_vault(&self) -> bool {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let stamp = VaultFileStamp::of(&self.path);
         if stamp.is_none() || stamp == known.stamp {
             return known.is_overwritten;
@@ -130,7 +131,7 @@ impl VaultFile {
     /// Renames the log of the vault that was at the path, if it is still there, so that SQLite does not copy it into the
     /// other one.
     pub(super) fn set_log_aside(&self) -> std::io::Result<()> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         if known.log.is_none() || self.log() != known.log {
             return Ok(());
         }
@@ -154,7 +155,7 @@ impl VaultFile {
 
     /// Reads the ends of the journal, unless some are known, and looks at the log. `connection` has no transaction.
     pub(super) fn learn(&self, connection: &Connection) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let is_needed = match known.journal {
             KnownJournal::Unexamined => true,
             // Another vault may have been written into the file.
@@ -175,7 +176,7 @@ impl VaultFile {
 
     /// Returns whether the path still leads to the file that was opened, and whether that contains the same vault.
     fn is_same(&self) -> bool {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let stamp = VaultFileStamp::of(&self.path);
         if stamp == known.stamp {
             return true;

@@ -16,9 +16,10 @@ mod save;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::{ToSql, ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Error};
@@ -89,20 +90,23 @@ impl ComputedRowSource {
 
     /// Takes the error that made a function fail since the last call.
     pub(super) fn failure(&self) -> Option<SqlError> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.failure.lock().take()
     }
 
     /// Calls `callback` once if the same artifacts are read repeatedly.
     pub(super) fn on_rereading(&self, callback: Box<dyn FnOnce() + Send>) {
-        *self.callback.lock().unwrap_or_else(PoisonError::into_inner) = Some(callback);
+        *self.callback.lock() = Some(callback);
     }
 
     fn note_rereading(&self) -> rusqlite::Result<()> {
         let request_count = self.request_count.fetch_add(1, Ordering::Relaxed) + 1;
-        let last_artifact =
-            || self.connection().query_row("SELECT coalesce(max(id), 0) FROM artifact", [], |row| row.get(0));
+        let last_artifact = || {
+            self.connection
+                .lock()
+                .query_row("SELECT coalesce(max(id), 0) FROM artifact", [], |row| row.get(0))
+        };
         if request_count.is_multiple_of(OFTEN) && request_count / OFTEN_FOR_EACH >= last_artifact()? {
-            let callback = self.callback.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let callback = self.callback.lock().take();
             if let Some(callback) = callback {
                 callback();
             }
@@ -135,13 +139,13 @@ impl ComputedRowSource {
     /// Returns the rows that the first two arguments identify: the number of a view and the row id of an artifact.
     fn rows(&self, context: &Context<'_>) -> rusqlite::Result<Option<Arc<Vec<TableRow>>>> {
         let key: (usize, i64) = (context.get(0)?, context.get(1)?);
-        if let Some(rows) = self.lock_cache().0.get(&key) {
+        if let Some(rows) = self.kept.lock().0.get(&key) {
             return Ok(Some(rows.clone()));
         }
         let Some(view) = self.views.get(key.0) else { return Ok(None) };
         let rows = self.make(view, ArtifactId(key.1)).map(Arc::new).map_err(|error| {
             let message = error.to_string();
-            self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            self.failure.lock().get_or_insert(error);
             Error::UserFunctionError(message.into())
         })?;
         self.insert_into_cache(key, &rows);
@@ -149,32 +153,24 @@ impl ComputedRowSource {
     }
 
     fn make(&self, view: &ComputedView, artifact: ArtifactId) -> Result<Vec<TableRow>, SqlError> {
-        let mut connection = self.connection();
+        let mut connection = self.connection.lock();
         let connection = SqlitePooledConnection::Borrowed(&mut connection);
         let snapshot = SqliteSnapshot::resume(connection, &self.readers, &self.path);
         let artifact = snapshot.artifact_by_id(artifact)?;
         (view.rows)(&snapshot, &artifact, &[])
     }
 
-    fn connection(&self) -> MutexGuard<'_, Connection> {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Caches rows until they are too large. The next request is usually for another artifact, so all entries are
     /// equally useful.
     fn insert_into_cache(&self, key: (usize, i64), rows: &Arc<Vec<TableRow>>) {
         let bytes: usize = rows.iter().flatten().map(|cell| size_of::<Cell>() + size(cell)).sum();
-        let (kept, kept_bytes) = &mut *self.lock_cache();
+        let (kept, kept_bytes) = &mut *self.kept.lock();
         if *kept_bytes + bytes > MAX_CACHE_BYTES {
             kept.clear();
             *kept_bytes = 0;
         }
         kept.insert(key, rows.clone());
         *kept_bytes += bytes;
-    }
-
-    fn lock_cache(&self) -> MutexGuard<'_, (ComputedRowCache, usize)> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

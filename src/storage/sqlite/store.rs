@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::connection::{self, BUSY_TIMEOUT, secure_delete};
@@ -267,7 +268,7 @@ impl<'s> WriteTransaction<'s> {
         let commit = || self.connection().prepare_cached("COMMIT")?.execute([]);
         commit().map_err(|error| self.snapshot.failed(error))?;
         if self.removes {
-            *self.heirs.lock().unwrap_or_else(PoisonError::into_inner) = BaseReplacements::default();
+            *self.heirs.lock() = BaseReplacements::default();
         }
         Ok(self.journal.head())
     }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 
 use super::continuation_joiner::FirstPart;
 use super::examination::{Examination, ExaminationResult, ExaminedItem, ends_directory, unreadable};
@@ -110,9 +110,7 @@ impl SourcePaths<'_> {
             }
             Self::Once(paths) => {
                 let key = |admitted: &Admitted| (admitted.core(), admitted.capture());
-                let take = |admitted: &Admitted| {
-                    paths.lock().unwrap_or_else(PoisonError::into_inner).remove(&key(admitted))
-                };
+                let take = |admitted: &Admitted| paths.lock().remove(&key(admitted));
                 prepared.set_source_paths(&take);
             }
         }

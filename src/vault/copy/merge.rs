@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use super::outcome::{
     CopiedAnnotations, CopyAnswer, CopyError, CopyMode, CopyOptions, CopyProgress, CopyWatch,
@@ -21,6 +20,7 @@ use crate::vault::add::{
     self, AddMonitor, CommonAnnotations, DocumentOutcome, ExaminedDocument, Recorded, SourcePaths,
 };
 use crate::vault::merging::{self, MergeOutcome, MergedAnnotation};
+use parking_lot::Mutex;
 
 /// Maximum number of rejected captures that are listed.
 const LISTED: usize = 10;
@@ -61,7 +61,7 @@ pub(super) fn copy(
                 Some(to_intake_item(path, item))
             }
             Err(error) => {
-                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                *failure.lock() = Some(error);
                 None
             }
         }
@@ -80,7 +80,7 @@ pub(super) fn copy(
     add::add(to, items.flatten().map(Ok), &options, recorded, &mut adding)?;
     let CopyAddMonitor { mut answer, progress, .. } = adding;
     answer.present += present.into_inner();
-    if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    if let Some(error) = failure.into_inner() {
         return Err(error);
     }
     if is_interrupted.into_inner() {
@@ -99,7 +99,7 @@ fn remember(
 ) {
     if let (Some(addition), Some(path), true) = (entry.addition(), source_path(entry), files.is_some()) {
         let CaptureTarget { capture, artifact } = addition.target;
-        paths.lock().unwrap_or_else(PoisonError::into_inner).insert((artifact, capture), path);
+        paths.lock().insert((artifact, capture), path);
     }
 }
 

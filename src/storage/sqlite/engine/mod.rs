@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -160,7 +160,7 @@ impl Transaction for WriteTransaction<'_> {
     }
 
     fn prepare_removal(&mut self, of: &[CoreHash]) -> Result<bool> {
-        self.release(of, &mut self.heirs.lock().unwrap_or_else(PoisonError::into_inner))
+        self.release(of, &mut self.heirs.lock())
     }
 
     fn journal(&mut self) -> &mut JournalWriter {

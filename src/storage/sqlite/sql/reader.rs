@@ -1,8 +1,9 @@
 //! Reading of query results, on a connection that is restricted to reading.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::ValueRef;
@@ -294,14 +295,14 @@ impl QueryAuthorizer {
         let guard = self.clone();
         connection.authorizer(Some(move |context: AuthContext<'_>| {
             let Some(refusal) = refusal(&context) else { return Authorization::Allow };
-            guard.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(refusal);
+            guard.0.lock().get_or_insert(refusal);
             Authorization::Deny
         }))
     }
 
     /// Takes the first rejection since the last call.
     fn refused(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.lock().take()
     }
 }
 
