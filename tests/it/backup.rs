@@ -161,6 +161,24 @@ fn a_backup_is_made_while_others_add() {
     assert_eq!(line["artifacts"], 1_507);
 }
 
+/// A process that was killed while it read a backup leaves a log, which nobody uses.
+#[test]
+fn a_backup_with_a_log_that_nobody_uses_is_replaced() {
+    let sandbox = with_examples();
+    sandbox.run(["backup", "b.vault"]).expect(0);
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
+    let reader = rusqlite::Connection::open_with_flags(sandbox.path("b.vault"), flags).unwrap();
+    reader.query_row("SELECT count(*) FROM artifact", [], |_| Ok(())).unwrap();
+    assert!(sandbox.path("b.vault-wal").exists());
+    let refused = sandbox.run(["backup", "b.vault", "--force"]).expect(2);
+    assert!(refused.stderr.contains("b.vault-wal exists"), "{}", refused.stderr);
+    let log = std::fs::read(sandbox.path("b.vault-wal")).unwrap();
+    drop(reader);
+    sandbox.write("b.vault-wal", log);
+    sandbox.run(["backup", "b.vault", "--force"]).expect(0);
+    assert!(!sandbox.path("b.vault-wal").exists());
+}
+
 #[test]
 fn a_killed_backup_leaves_nothing_under_its_name() {
     let sandbox = Sandbox::new();

@@ -126,7 +126,8 @@ impl Args {
         Ok(if findings == 0 { Status::Done } else { Status::No })
     }
 
-    /// Checks, repairs, and checks again: the remaining findings could not be repaired.
+    /// Checks and repairs until a check finds nothing new, as a repair can uncover more: the remaining findings could not
+    /// be repaired.
     fn repair(
         &self,
         vault: &Vault,
@@ -148,19 +149,32 @@ impl Args {
                 )));
             }
         }
-        let report = vault.fsck(options, &mut SilentMonitor(&mut printer.progress))?;
-        if report.is_clean() {
-            return Ok(report);
+        let mut report = vault.fsck(options, &mut SilentMonitor(&mut printer.progress))?;
+        let mut known: Vec<Finding> = Vec::new();
+        for _ in 0..REPAIRS {
+            if report.findings.iter().all(|finding| known.contains(finding)) {
+                break;
+            }
+            let monitor = &mut SilentMonitor(&mut printer.progress);
+            let done = vault.repair(&report, &self.from, &options.keys, monitor)?;
+            for repaired in &done.repaired {
+                printer.print(|as_json| print_repair(repaired, as_json));
+            }
+            for failure in &done.failures {
+                stdout::note(&format!("a step of the repair failed: {failure}"));
+            }
+            known = report.findings;
+            report = vault.fsck(options, &mut SilentMonitor(&mut printer.progress))?;
+            if done.leaves_out_entries() {
+                break;
+            }
         }
-        let done =
-            vault.repair(&report, &self.from, &options.keys, &mut SilentMonitor(&mut printer.progress))?;
-        for repaired in &done.repaired {
-            printer.print(|as_json| print_repair(repaired, as_json));
+        if report.omitted > 0 {
+            return Ok(vault.fsck(options, printer)?);
         }
-        for failure in &done.failures {
-            stdout::note(&format!("a step of the repair failed: {failure}"));
-        }
-        Ok(vault.fsck(options, printer)?)
+        report.findings.iter().for_each(|finding| printer.found(finding));
+        report.unchecked.iter().for_each(|what| printer.unchecked(what));
+        Ok(report)
     }
 
     fn depth(&self) -> Depth {
@@ -171,6 +185,9 @@ impl Args {
         }
     }
 }
+
+/// The maximum number of repairs one after the other.
+const REPAIRS: usize = 4;
 
 /// Returns a key of the checked scope: a check of another scope cannot be resumed.
 fn scope(options: &FsckOptions) -> String {

@@ -357,6 +357,11 @@ pub struct Repair {
     pub did: &'static str,
 }
 
+impl Repair {
+    /// The action of leaving out rows of a table that cannot be read.
+    pub const LEFT_OUT: &str = "left out rows that cannot be read";
+}
+
 impl From<&Repair> for Entry {
     fn from(Repair { subject, did }: &Repair) -> Self {
         Self::Repair { did: (*did).to_owned(), subject: subject.to_string() }

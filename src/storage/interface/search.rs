@@ -156,6 +156,8 @@ pub struct SearchDifferences {
     pub strays: u64,
     /// Number of pages of the index with words that lookups do not find, and of entries that lead to wrong pages.
     pub unreachable: u64,
+    /// Number of rows of the index with words that would stay in it after the row is removed.
+    pub lasting: u64,
 }
 
 /// The grouping of results.

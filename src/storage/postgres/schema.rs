@@ -51,7 +51,7 @@ pub(super) fn prepare(
         }
         (Some(version), _) => expect_current(server.name(), version),
         (None, _) => {
-            let created = create(server, blobs).map_err(failed)?;
+            let created = create(server, creation, blobs).map_err(failed)?;
             if !created && creation == CreationPolicy::New {
                 return Err(StorageError::new(
                     ErrorKind::Exists,
@@ -133,12 +133,16 @@ fn version(server: &PostgresServer) -> PostgresResult<Option<i64>> {
 }
 
 /// Creates the vault. Returns false if another process did.
-fn create(server: &PostgresServer, blobs: Option<&NewBlobStore>) -> PostgresResult<bool> {
+fn create(
+    server: &PostgresServer,
+    creation: CreationPolicy,
+    blobs: Option<&NewBlobStore>,
+) -> PostgresResult<bool> {
     let begun = Instant::now();
     let mut attempts = 0;
     loop {
         attempts += 1;
-        match try_to_create(server, blobs) {
+        match try_to_create(server, creation, blobs) {
             Err(failure) if failure.can_be_retried() && begun.elapsed() < BUSY_TIMEOUT => {}
             // Two processes created the same table at the same time: one of them waits for the other now.
             Err(failure) if is_in_the_way(&failure) && attempts < CREATE_ATTEMPTS => {}
@@ -166,7 +170,11 @@ fn occupied(server: &PostgresServer, failure: &PostgresError) -> StorageError {
     StorageError::new(ErrorKind::NotAVault, message)
 }
 
-fn try_to_create(server: &PostgresServer, blobs: Option<&NewBlobStore>) -> PostgresResult<bool> {
+fn try_to_create(
+    server: &PostgresServer,
+    creation: CreationPolicy,
+    blobs: Option<&NewBlobStore>,
+) -> PostgresResult<bool> {
     let mut client = server.lease()?;
     expect_utf8(&mut client)?;
     let schema = server.schema();
@@ -184,6 +192,10 @@ fn try_to_create(server: &PostgresServer, blobs: Option<&NewBlobStore>) -> Postg
     if found == 0 {
         transaction.batch_execute(VAULT)?;
         transaction.execute_typed("UPDATE vault SET format_version = $1", &[(&VERSION, Type::INT8)])?;
+        // Nobody is to take what becomes a copy for a vault before.
+        if creation == CreationPolicy::ForCopy {
+            transaction.execute_typed("UPDATE head SET is_incomplete = true WHERE id = 1", &[])?;
+        }
         if let Some(NewBlobStore { vault, url }) = blobs {
             let sql = "INSERT INTO blob_store (id, vault, url, is_claimed) VALUES (1, $1, $2, false)";
             transaction.execute_typed(sql, &[(&&vault[..], Type::BYTEA), (url, Type::TEXT)])?;
@@ -252,7 +264,7 @@ mod tests {
     fn several_processes_create_a_vault_once() {
         let Some(schema) = Schema::new() else { return };
         std::thread::scope(|scope| {
-            let create = || create(&server(&schema), None).unwrap();
+            let create = || create(&server(&schema), CreationPolicy::New, None).unwrap();
             let running: Vec<_> = (0..6).map(|_| scope.spawn(create)).collect();
             let created = running.into_iter().filter_map(|thread| thread.join().unwrap().then_some(()));
             assert_eq!(created.count(), 1);

@@ -6,7 +6,7 @@ use super::stored::seal;
 use super::value::SqlType::{Bytes, Integer, Text};
 use super::{AnnotationChanges, Dialect, SqlSession, SqlTable, SqlValue, put_tombstones};
 use crate::artifact::Kind;
-use crate::digest::{CoreHash, Digest};
+use crate::digest::CoreHash;
 use crate::storage::catalog::Row;
 use crate::storage::check::ExpectedCatalog;
 
@@ -53,7 +53,7 @@ const CREATE: [&str; 2] = [
 ];
 
 /// Writes the rows of artifacts, captures, annotations and tombstones that follow from the journal, and replaces those that
-/// were in their place. Other rows stay, and so does what is derived from stored bytes. Artifacts of kinds and captures of
+/// were in their place. Other rows stay, except tombstones, and so does what is derived from stored bytes. Artifacts of kinds and captures of
 /// bytes that are not stored are left out.
 pub(super) fn restore_rows<S: SqlSession>(session: &S, catalog: &ExpectedCatalog) -> Result<(), S::Error> {
     let run = |sql: &str| session.execute(sql, &[]).map(drop);
@@ -74,9 +74,7 @@ pub(super) fn restore_rows<S: SqlSession>(session: &S, catalog: &ExpectedCatalog
     captures.send()?;
     statements(S::DIALECT).iter().try_for_each(|sql| run(sql))?;
     annotations.write(session)?;
-    let removed: Vec<Digest> = tombstones.iter().map(|tombstone| tombstone.digest).collect();
-    let sql = format!("DELETE FROM tombstone WHERE {}", S::DIALECT.is_in("digest", "?1"));
-    session.execute(&sql, &[removed.as_slice().into()])?;
+    run("DELETE FROM tombstone")?;
     put_tombstones(session, tombstones)
 }
 

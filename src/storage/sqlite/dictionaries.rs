@@ -194,6 +194,30 @@ fn seal(connection: &Connection, kind: i64, dictionary: &Dictionary) -> rusqlite
     Ok(DictionarySeal { kind: &kind, begun: dictionary.begun() }.digest(&dictionary.digest()))
 }
 
+/// Returns the row ids of dictionaries that do not have the digest of their content, or cannot be read, and why.
+pub(super) fn damaged(connection: &Connection) -> rusqlite::Result<Vec<(i64, String)>> {
+    let mut statement = connection.prepare(
+        "SELECT d.id, d.digest, d.bytes, d.begun, coalesce(k.name, '') FROM dictionary d
+           LEFT JOIN kind k ON k.id = d.kind ORDER BY d.id",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut damaged = Vec::new();
+    while let Some(row) = rows.next()? {
+        let digests = || -> rusqlite::Result<(Digest, Digest)> {
+            let content = Digest::from_content(row.get_ref(2)?.as_blob()?);
+            let sealed = DictionarySeal { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
+            Ok((row.get(1)?, sealed.digest(&content)))
+        };
+        let defect = match digests() {
+            Ok((digest, actual)) if digest == actual => continue,
+            Ok((digest, actual)) => format!("its digest should be {digest} but is {actual}"),
+            Err(error) => error.to_string(),
+        };
+        damaged.push((row.get(0)?, defect));
+    }
+    Ok(damaged)
+}
+
 /// The fields stored with a dictionary. They determine which removals require dropping it.
 pub(super) struct DictionarySeal<'k> {
     /// The name of its kind.

@@ -18,7 +18,7 @@ use super::connection::{self, sibling_path};
 use super::schema;
 use crate::digest::Digest;
 use crate::files::{self, ReplacePolicy, StagingDir};
-use crate::storage::{Result, StorageError};
+use crate::storage::{CreationPolicy, Result, StorageError};
 
 /// The file of an open vault.
 #[derive(Debug)]
@@ -262,7 +262,7 @@ fn has(connection: &Connection, (seq, chain): RecordedPosition) -> rusqlite::Res
 /// Creates an empty vault at `path` that only its owner can read and write, and its missing parent directories, unless
 /// there is a file. It has another name until all of it is on disk, so that a creation that fails or is interrupted leaves
 /// no part of it. Its name is on disk when this returns.
-pub(super) fn create(path: &Path) -> Result<()> {
+pub(super) fn create(path: &Path, creation: CreationPolicy) -> Result<()> {
     if path.as_os_str().is_empty() {
         return Err(connection::empty_path());
     }
@@ -283,7 +283,7 @@ pub(super) fn create(path: &Path) -> Result<()> {
     let staging = StagingDir::new_in(directory).map_err(|error| failed(error.kind().into()))?;
     let staged = staging.path("vault");
     connection::create_private(&staged).map_err(failed)?;
-    fill(&staged).map_err(|error| StorageError::from_sqlite_named(&staged, path, error))?;
+    fill(&staged, creation).map_err(|error| StorageError::from_sqlite_named(&staged, path, error))?;
     File::open(&staged).and_then(|file| file.sync_all()).map_err(failed)?;
     match files::place(&staging, &staged, path, ReplacePolicy::Never) {
         // Another process has created it in the meantime.
@@ -293,9 +293,9 @@ pub(super) fn create(path: &Path) -> Result<()> {
     files::sync_ancestors(directory).map_err(|source| StorageError::io(directory, source))
 }
 
-fn fill(staged: &Path) -> rusqlite::Result<()> {
+fn fill(staged: &Path, creation: CreationPolicy) -> rusqlite::Result<()> {
     let mut connection = connection::connect(staged)?;
-    schema::create_alone(&mut connection)?;
+    schema::create_alone(&mut connection, creation)?;
     connection.close().map_err(|(_, error)| error)
 }
 

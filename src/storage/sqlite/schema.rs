@@ -53,7 +53,7 @@ pub(super) fn prepare(connection: &mut Connection, path: &Path, creation: Creati
     let not_a_vault = |reason: &str| StorageError::not_a_vault(path, reason);
     let mut state = VaultFileState::load(connection).map_err(failed)?;
     if state == VaultFileState::Empty && creation != CreationPolicy::Never {
-        let created = begin(connection).and_then(|()| create(connection));
+        let created = begin(connection).and_then(|()| create_for(connection, creation));
         state = VaultFileState::load(connection).map_err(failed)?;
         // Another process may have created it in the meantime.
         if state == VaultFileState::Empty {
@@ -214,13 +214,19 @@ fn begin(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Creates a vault of the current schema in an empty file, which no other process uses, so that all of it is in the file.
-pub(super) fn create_alone(connection: &mut Connection) -> rusqlite::Result<()> {
+pub(super) fn create_alone(connection: &mut Connection, creation: CreationPolicy) -> rusqlite::Result<()> {
     begin(connection)?;
-    create(connection)?;
+    create_for(connection, creation)?;
     if connection::empty_log(connection)? {
         return Ok(());
     }
     Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None))
+}
+
+/// Creates the schema in an empty database, and marks it if it is to become a copy: nobody is to take it for a vault before.
+fn create_for(connection: &mut Connection, creation: CreationPolicy) -> rusqlite::Result<()> {
+    create(connection)?;
+    if creation == CreationPolicy::ForCopy { mark_incomplete(connection, true) } else { Ok(()) }
 }
 
 /// Creates the schema in an empty database.

@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::connection::sibling_path;
+use rusqlite::Connection;
+
+use super::connection::{self, sibling_path};
 use crate::files::{self, FileWriteError, ReplacePolicy, StagingDir, WriteOptions};
 
 /// The path that a database will have, and a directory beside it in which it is built: SQLite puts further files beside
@@ -22,6 +24,7 @@ impl<'v> StagedDatabase<'v> {
     pub(super) fn at(path: &Path, vault: &'v Path, force: bool) -> Result<Self, FileWriteError> {
         let options = WriteOptions { replace: force, vault: Some(vault), ..WriteOptions::default() };
         files::check_target(path, &options)?;
+        remove_unused_log(path);
         check_alone(path)?;
         let staging = files::staging_for(path)?;
         let unfinished = staging.path("copy");
@@ -46,6 +49,16 @@ impl<'v> StagedDatabase<'v> {
             _ => FileWriteError::io(path)(error),
         })?;
         Ok(bytes)
+    }
+}
+
+/// Lets SQLite remove the log of the database at `path` if nobody has it open: a process that was killed leaves it.
+fn remove_unused_log(path: &Path) {
+    if sibling_path(path, "-wal").exists() {
+        // What is no vault, or cannot be written, keeps its log, which is then the reason for an error.
+        let read =
+            |connection: Connection| connection.query_row("SELECT 1 FROM sqlite_schema", [], |_| Ok(()));
+        let _ = connection::connect(path).and_then(read);
     }
 }
 

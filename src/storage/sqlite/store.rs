@@ -62,7 +62,7 @@ impl Store {
             // What is there may be what a process left that was killed while it created the vault.
             (CreationPolicy::Never | CreationPolicy::WhenNeeded, _) => {}
             (CreationPolicy::New | CreationPolicy::IfMissing | CreationPolicy::ForCopy, _) => {
-                identity::create(path)?;
+                identity::create(path, creation)?;
             }
         }
         let (registration, log_damage) = Self::inspect_files(path)?;
@@ -79,7 +79,7 @@ impl Store {
 
     pub(super) fn create_now(&self) -> Result<()> {
         if !self.is_created() {
-            identity::create(&self.path)?;
+            identity::create(&self.path, CreationPolicy::IfMissing)?;
             let (registration, _) = Self::inspect_files(&self.path)?;
             schema::prepare(&mut *self.pool.lease()?, &self.path, CreationPolicy::IfMissing)?;
             self.created.get_or_init(|| registration);

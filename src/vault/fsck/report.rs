@@ -11,7 +11,7 @@ use crate::artifact::{KeyRing, Kind};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::StorageError;
 use crate::storage::check::Repair;
-use crate::storage::check::finding::{self, Finding};
+use crate::storage::check::finding::{self, Finding, Subject};
 
 /// Maximum number of findings listed in a report; the others are counted.
 const MAX_FINDINGS: usize = 100_000;
@@ -68,6 +68,16 @@ pub struct RepairReport {
     pub repaired: Vec<Repair>,
     /// Errors caused by damage, because of which a step was not completed.
     pub failures: Vec<StorageError>,
+}
+
+impl RepairReport {
+    /// Returns whether entries of the journal that cannot be read were left out. They may say something else than those before
+    /// them, from which another repair would write the rows again.
+    #[must_use]
+    pub fn leaves_out_entries(&self) -> bool {
+        let is_of_journal = |subject: &Subject| *subject == Subject::Table("journal".to_owned());
+        self.repaired.iter().any(|repair| repair.did == Repair::LEFT_OUT && is_of_journal(&repair.subject))
+    }
 }
 
 /// A completed repair.

@@ -32,6 +32,10 @@ pub(super) fn check(storage: &dyn Storage, reporter: &mut FsckReporter<'_>) -> R
         );
         reporter.add(Finding::new(INDEX_DIFFERS, Subject::Search, detail));
     }
+    if differences.lasting > 0 {
+        let detail = format!("rows whose words would stay after their removal: {}", differences.lasting);
+        reporter.add(Finding::new(INDEX_DIFFERS, Subject::Search, detail));
+    }
     for core in differences.artifacts {
         let detail = format!("it does not match the documents of artifact {core}");
         reporter.add(Finding::new(INDEX_DIFFERS, Subject::Search, detail));

@@ -26,7 +26,6 @@ const WITHOUT_A_MEANING: &[(&str, &str)] = &[
     ("search_state.next", "the next passage gets a higher number than all others"),
     ("search_state.version", "an index of another version is made again before it is asked"),
     ("search_text_config.v", "what FTS5 was configured with for later writing"),
-    ("search_text_docsize.origin", "when a row was written, which matters when it is deleted"),
     ("mention_bucket", "an empty bucket that is missing is an empty bucket"),
     ("mention_bucket.id", "the same"),
     (
@@ -40,8 +39,7 @@ const WITHOUT_A_MEANING: &[(&str, &str)] = &[
         "sqlite_sequence",
         "the highest number of a dictionary: one process could mistake a new one for an old one",
     ),
-    ("sqlite_sequence.name", "the same"),
-    ("sqlite_sequence.seq", "the same"),
+    ("sqlite_sequence.seq", "the same; a higher number than the last one is right as well"),
 ];
 
 /// Tables that SQLite keeps for itself.

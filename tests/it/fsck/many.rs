@@ -103,6 +103,25 @@ fn a_damaged_dictionary_is_dropped_and_its_blobs_are_restored_from_a_vault_or_fr
     }
 }
 
+/// Nothing proves when the documents of a dictionary were collected, so that documents are no longer stored with it.
+#[test]
+fn a_dictionary_that_is_described_wrongly_is_dropped() {
+    let bytes = bytes_of(&many());
+    for change in ["begun = begun + 1", "digest = zeroblob(32)", "digest = x'00'"] {
+        let sandbox = of_bytes(&bytes);
+        let connection = sql(&sandbox);
+        connection.pragma_update(None, "ignore_check_constraints", true).unwrap();
+        assert_eq!(connection.execute(&format!("UPDATE dictionary SET {change}"), []).unwrap(), 1);
+        assert!(findings(&sandbox, &[]).contains("damaged-bytes | table dictionary | "), "{change}");
+        let repaired = findings(&sandbox, &["--repair"]);
+        assert!(repaired.lines().all(|line| line.starts_with("repaired: ")), "{change}\n{repaired}");
+        assert_eq!(findings(&sandbox, &[]), "", "{change}\n{repaired}");
+        let left: i64 =
+            connection.query_row("SELECT count(*) FROM dictionary", [], |row| row.get(0)).unwrap();
+        assert_eq!(left, 0, "{change}");
+    }
+}
+
 #[test]
 fn a_vault_that_others_write_is_clean_all_the_time() {
     let sandbox = many();

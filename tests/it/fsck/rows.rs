@@ -367,6 +367,51 @@ fn rows_with_impossible_numbers_are_found_if_everything_refers_to_them() {
 }
 
 #[test]
+fn rows_that_take_the_place_of_others_or_are_added_are_repaired() {
+    let original = annotated();
+    let (bytes, before) = (bytes_of(&original), contents(&original));
+    for damage in [
+        "UPDATE OR REPLACE artifact SET id = 3 WHERE id = 2",
+        "UPDATE OR REPLACE artifact SET id = (SELECT max(id) FROM artifact) WHERE id = (SELECT artifact FROM note)",
+        "UPDATE OR REPLACE capture SET id = (SELECT max(id) FROM capture) WHERE id = (SELECT min(id) FROM capture)",
+        "INSERT INTO payload SELECT 9999, encoding, base, dictionary, digests, bytes FROM payload
+          WHERE blob = (SELECT blob FROM capture ORDER BY id LIMIT 1)",
+        "UPDATE payload SET base = (SELECT max(blob) FROM payload WHERE base IS NULL)
+          WHERE blob = (SELECT min(blob) FROM payload WHERE base IS NULL)",
+        "INSERT INTO sqlite_sequence VALUES ('dictionary', 9223372036854775807)",
+        "INSERT INTO sqlite_sequence VALUES ('dictionary', -1)",
+        "INSERT INTO sqlite_sequence VALUES ('artifact', 1)",
+        "INSERT INTO tombstone VALUES (zeroblob(32), 999, 0, zeroblob(32), 'rpk', NULL, NULL, 0, 0)",
+    ] {
+        let sandbox = of_bytes(&bytes);
+        change(&sandbox, damage);
+        assert_ne!(findings(&sandbox, &[]), "", "{damage}");
+        is_repaired(&sandbox, &before, damage);
+    }
+}
+
+/// A file is written again without the rows that cannot be read, and only then is it known which bytes are missing.
+#[test]
+fn a_repair_goes_on_with_what_it_uncovers() {
+    let source = examples();
+    let mut bytes = small_pages(&source);
+    let sandbox = of_bytes(&bytes);
+    let (size, page): (usize, usize) = sql(&sandbox)
+        .query_row(
+            "SELECT pgsize, pageno FROM dbstat WHERE name = 'payload' AND pagetype = 'leaf' LIMIT 1",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .unwrap();
+    bytes[(page - 1) * size..page * size].fill(0);
+    let sandbox = of_bytes(&bytes);
+    let from = source.vault();
+    let repaired = findings(&sandbox, &["--repair", "--from", from.to_str().unwrap()]);
+    assert!(repaired.lines().all(|line| line.starts_with("repaired")), "{repaired}");
+    assert_eq!(findings(&sandbox, &[]), "");
+}
+
+#[test]
 fn kinds_are_restored_from_the_stored_bytes() {
     let original = annotated();
     let (bytes, before) = (bytes_of(&original), contents(&original));

@@ -23,6 +23,7 @@ const CHANGES: &[&str] = &[
     "UPDATE search_text_data SET block = CAST(x'01' || substr(block, 2) AS BLOB) WHERE id = 1",
     "DELETE FROM search_text_data WHERE id = 1",
     "UPDATE search_text_docsize SET sz = x'05000000000000' WHERE id = 3",
+    "UPDATE search_text_docsize SET origin = 99 WHERE id = 3",
     "DELETE FROM search_capture WHERE capture = 2",
     "UPDATE search_capture SET passages = passages + 1 WHERE capture = 2",
     "UPDATE search_capture SET capture = CASE capture WHEN 1 THEN -2 WHEN 2 THEN -1 END WHERE capture IN (1, 2);
@@ -30,6 +31,7 @@ const CHANGES: &[&str] = &[
     "UPDATE search_state SET capture = 100",
     "UPDATE search_state SET capture = 3",
     "UPDATE search_state SET next = 1",
+    "UPDATE search_state SET next = 9223372036854775807",
     "DELETE FROM search_state",
     "UPDATE search_text_data SET block = x'00' WHERE id > 10",
     "DELETE FROM search_text_data",

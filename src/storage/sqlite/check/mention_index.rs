@@ -11,6 +11,7 @@ use crate::storage::check::finding::{
 use crate::storage::check::{CaptureId, CheckedArtifact, Inspection as _};
 use crate::storage::sql::{self, Question};
 use crate::storage::sqlite::mention_index::{self, MentionIndexReader};
+use crate::storage::sqlite::rows::MAX_ROW;
 use crate::storage::sqlite::unresolved::ReferenceReader;
 use crate::storage::sqlite::{Result, schema, search};
 
@@ -232,7 +233,7 @@ impl FileInspection<'_> {
         })?;
         let mut parts = Vec::new();
         if opened.is_none() {
-            let sql = "SELECT format('%Q', name) FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'search_*'";
+            let sql = "SELECT format('%Q', name) FROM sqlite_schema WHERE type = 'table' AND rootpage > 0";
             self.look(Subject::Table("sqlite_schema".to_owned()), findings, || {
                 let mut names = self.connection.prepare(sql)?;
                 parts = names.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
@@ -298,11 +299,15 @@ impl FileInspection<'_> {
     }
 }
 
-fn questions() -> [Question; 5] {
+fn questions() -> [Question; 6] {
     [
         Question::of_search(
             "states other than one: {}",
             "(SELECT count(*) AS states FROM search_state) WHERE states <> 1",
+        ),
+        Question::of_search(
+            "next numbers that no capture leads to: {}",
+            &format!("search_state WHERE next NOT BETWEEN 1 AND {MAX_ROW}"),
         ),
         Question::of_search(
             "captures recorded as indexed that do not exist yet: {}",

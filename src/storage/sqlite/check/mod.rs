@@ -34,7 +34,9 @@ use crate::storage::check::{
 };
 use crate::storage::sql::{self, DamagedValue, Dialect, SqlInspection, SqlRow, SqlSession};
 
-pub(super) use structure::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, restrict_permissions};
+pub(super) use structure::{
+    SURPLUS_BASE, SURPLUS_DICTIONARY, SURPLUS_DIGESTS, restrict_permissions, wrong_last_number,
+};
 
 /// A vault at one point in time, for checking.
 pub(in crate::storage::sqlite) struct FileInspection<'s> {

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use rusqlite::{ErrorCode, Row};
 
 use super::FileInspection;
-use crate::digest::Digest;
 use crate::storage::check::IntegrityLevel;
 use crate::storage::check::finding::{
     DAMAGED_BYTES, DIFFERENT_ROW, FILE_DAMAGED, Finding, INSECURE_PERMISSIONS, LOG_DAMAGED, MISSING_BYTES,
@@ -19,11 +18,10 @@ use crate::storage::check::finding::{
 use crate::storage::interface::LogDamage;
 use crate::storage::sql::{self, Dialect, Question, QuestionSubject};
 use crate::storage::sqlite::connection::{log_of, real};
-use crate::storage::sqlite::dictionaries::DictionarySeal;
 use crate::storage::sqlite::error::is_damage;
 use crate::storage::sqlite::rows::MAX_ROW;
 use crate::storage::sqlite::store::Store;
-use crate::storage::sqlite::{schema, wal};
+use crate::storage::sqlite::{dictionaries, schema, wal};
 use crate::storage::{Result, StorageError};
 
 /// Maximum number of lines of SQLite's integrity check that become findings; a damaged file can produce any number.
@@ -41,6 +39,17 @@ pub(in crate::storage) const SURPLUS_DIGESTS: &str = "(encoding IN (0, 1, 4) AND
 
 /// Condition for payloads with a dictionary that their encoding does not use.
 pub(in crate::storage) const SURPLUS_DICTIONARY: &str = "(encoding IN (0, 3, 4) AND dictionary IS NOT NULL)";
+
+/// Condition for payloads with a base that their encoding does not use.
+pub(in crate::storage) const SURPLUS_BASE: &str = "(encoding IN (0, 1, 2) AND base IS NOT NULL)";
+
+/// Returns the condition for rows in SQLite's table of last numbers that no addition of a dictionary leaves.
+pub(in crate::storage) fn wrong_last_number() -> String {
+    format!(
+        "(name IS NOT 'dictionary' OR typeof(seq) <> 'integer'
+          OR seq NOT BETWEEN (SELECT coalesce(max(id), 0) FROM dictionary) AND {MAX_ROW})"
+    )
+}
 
 impl FileInspection<'_> {
     /// Checks SQLite's own structures, the schema and the search index.
@@ -146,31 +155,11 @@ impl FileInspection<'_> {
     }
 
     fn dictionaries(&self, findings: &mut Vec<Finding>) -> Result<()> {
-        let mut damaged = Vec::new();
-        let subject = Subject::Table("dictionary".to_owned());
-        self.look(subject, findings, || {
-            let mut statement = self.connection.prepare(
-                "SELECT d.id, d.digest, d.bytes, d.begun, coalesce(k.name, '') FROM dictionary d
-                   LEFT JOIN kind k ON k.id = d.kind ORDER BY d.id",
-            )?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                let (id, digest): (i64, Digest) = (row.get(0)?, row.get(1)?);
-                let content = Digest::from_content(row.get_ref(2)?.as_blob()?);
-                let sealed = DictionarySeal { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
-                let actual = sealed.digest(&content);
-                if actual != digest {
-                    let detail = format!("the digest of row {id} should be {digest} but is {actual}");
-                    damaged.push(Finding::new(
-                        DAMAGED_BYTES,
-                        Subject::Table("dictionary".to_owned()),
-                        detail,
-                    ));
-                }
-            }
-            Ok(())
-        })?;
-        findings.append(&mut damaged);
+        let subject = || Subject::Table("dictionary".to_owned());
+        let damaged =
+            self.look(subject(), findings, || dictionaries::damaged(&self.connection))?.unwrap_or_default();
+        let finding = |(id, defect)| Finding::new(DAMAGED_BYTES, subject(), format!("row {id}: {defect}"));
+        findings.extend(damaged.into_iter().map(finding));
         Ok(())
     }
 }
@@ -215,18 +204,23 @@ fn questions() -> Vec<Question> {
             Blob,
             "payload: its delta base is not stored whole or not recorded",
             "SELECT b.digest FROM payload p JOIN blob b ON b.id = p.blob LEFT JOIN payload w ON w.blob = p.base
-              WHERE (p.encoding IN (3, 4)) <> (p.base IS NOT NULL) OR w.encoding IN (3, 4)
-                 OR (p.base IS NOT NULL AND w.blob IS NULL)
-              ORDER BY b.digest",
+              WHERE p.encoding IN (3, 4) AND (w.blob IS NULL OR w.encoding IN (3, 4)) ORDER BY b.digest",
         ),
         Question::new(
             DIFFERENT_ROW,
             Blob,
-            "payload: its encoding does not use its digests or dictionary",
+            "payload: its encoding does not use its digests, dictionary or base",
             format!(
                 "SELECT b.digest FROM payload p JOIN blob b ON b.id = p.blob
-                  WHERE {SURPLUS_DIGESTS} OR {SURPLUS_DICTIONARY} ORDER BY b.digest"
+                  WHERE {SURPLUS_DIGESTS} OR {SURPLUS_DICTIONARY} OR {SURPLUS_BASE} ORDER BY b.digest"
             ),
+        ),
+        Question::new(
+            DIFFERENT_ROW,
+            Table("sqlite_sequence"),
+            "the last number of {} is not {}",
+            format!("SELECT quote(name), quote(seq) FROM sqlite_sequence WHERE {} ORDER BY rowid",
+                wrong_last_number()),
         ),
         sql::wrong_creation_times(Dialect::Sqlite),
     ]

@@ -8,8 +8,8 @@ use crate::artifact::parse_manifest;
 use crate::digest::{BlobHash, Digest};
 use crate::storage::PayloadDefect;
 use crate::storage::check::{Repair, Subject};
-use crate::storage::sqlite::check::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS};
-use crate::storage::sqlite::dictionaries::DecompressionDictionaryCache;
+use crate::storage::sqlite::check::{SURPLUS_BASE, SURPLUS_DICTIONARY, SURPLUS_DIGESTS, wrong_last_number};
+use crate::storage::sqlite::dictionaries::{self, DecompressionDictionaryCache};
 use crate::storage::sqlite::digest_stripping;
 use crate::storage::sqlite::error::ReadFailure;
 use crate::storage::sqlite::payload::{Payload, PayloadBody, PayloadReader, PayloadRow, StoredPayload};
@@ -42,11 +42,23 @@ fn read(connection: &Connection, id: i64, blob: BlobHash) -> Result<Vec<u8>, Rea
 /// Makes the rows of blobs those of the stored bytes: their hashes and sizes, if the hash is one that the vault should have.
 /// Removes from payloads what their encodings do not use.
 pub(super) fn settle(connection: &Connection, repaired: &mut Vec<Repair>) -> rusqlite::Result<()> {
-    let digests = format!("UPDATE payload SET digests = NULL WHERE {SURPLUS_DIGESTS}");
-    let dictionaries = format!("UPDATE payload SET dictionary = NULL WHERE {SURPLUS_DICTIONARY}");
-    if connection.execute(&digests, [])? + connection.execute(&dictionaries, [])? > 0 {
-        let subject = Subject::Table("payload".to_owned());
-        repaired.push(Repair { subject, did: "removed what no encoding uses" });
+    let mut did = |table: &str, did| repaired.push(Repair { subject: Subject::Table(table.to_owned()), did });
+    let mut surplus = 0;
+    for (column, condition) in
+        [("digests", SURPLUS_DIGESTS), ("dictionary", SURPLUS_DICTIONARY), ("base", SURPLUS_BASE)]
+    {
+        let sql = format!("UPDATE payload SET {column} = NULL WHERE {condition}");
+        surplus += connection.execute(&sql, [])?;
+    }
+    if surplus > 0 {
+        did("payload", "removed what no encoding uses");
+    }
+    // Without a row, the largest number in the table is the last one.
+    if connection.execute(&format!("DELETE FROM sqlite_sequence WHERE {}", wrong_last_number()), [])? > 0 {
+        did("sqlite_sequence", "removed wrong last numbers");
+    }
+    if store_without_damaged_dictionaries(connection)? {
+        did("payload", "stored without damaged dictionaries");
     }
     renumber_impossible(connection)?;
     // Bytes that are stored whole come first: others are differences to them.
@@ -64,6 +76,27 @@ pub(super) fn settle(connection: &Connection, repaired: &mut Vec<Repair>) -> rus
     let sql = "DELETE FROM blob WHERE id NOT IN (SELECT blob FROM payload) AND EXISTS
                  (SELECT 1 FROM blob o JOIN payload p ON p.blob = o.id WHERE o.digest = blob.digest)";
     connection.execute(sql, []).map(drop)
+}
+
+/// Stores the bytes that can be read with dictionaries which do not have their digests without these: nothing else proves
+/// what they contain. Returns whether there were any.
+fn store_without_damaged_dictionaries(connection: &Connection) -> rusqlite::Result<bool> {
+    let mut is_changed = false;
+    for (dictionary, _) in dictionaries::damaged(connection)? {
+        let blobs: Vec<(i64, BlobHash)> = connection
+            .prepare_cached(
+                "SELECT b.id, b.digest FROM payload p JOIN blob b ON b.id = p.blob WHERE p.dictionary = ?1",
+            )?
+            .query_map([dictionary], |row| Ok((row.get(0)?, BlobHash(row.get(1)?))))?
+            .collect::<rusqlite::Result<_>>()?;
+        for (id, blob) in blobs {
+            if let Ok(bytes) = read(connection, id, blob) {
+                restore(connection, id, &bytes)?;
+                is_changed = true;
+            }
+        }
+    }
+    Ok(is_changed)
 }
 
 /// Gives blobs with numbers that no addition assigns the next ones that are free.
@@ -120,6 +153,13 @@ fn settle_blob(
         found => found.ok(),
     };
     let Some((digest, size)) = found else { return Ok(None) };
+    // The same bytes under another number are enough. A payload without a blob is removed.
+    if let Some(other) = blob_id(connection, digest)?
+        && other != id
+        && self::read(connection, other, digest).is_ok()
+    {
+        return Ok(None);
+    }
     connection
         .prepare_cached("INSERT OR REPLACE INTO blob (id, digest, size) VALUES (?1, ?2, ?3)")?
         .execute((id, digest.0.as_bytes(), size))?;

@@ -34,7 +34,7 @@ impl Store {
         let (kept, incomplete) = exchanged?;
         let kept = kept.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let repair = |subject, did| Repair { subject, did };
-        let left_out = |table| repair(Subject::Table(table), "left out rows that cannot be read");
+        let left_out = |table| repair(Subject::Table(table), Repair::LEFT_OUT);
         let mut repaired = vec![repair(Subject::File("database".to_owned()), "written again from its rows")];
         repaired.push(repair(Subject::File(kept), "kept: it is the damaged file"));
         repaired.extend(incomplete.into_iter().map(left_out));

@@ -116,8 +116,10 @@ impl SqlRepairs for Store {
         let write = || {
             // Deleted content is overwritten.
             secure_delete(&connection, true)?;
+            // Rows that refer to missing ones are what is repaired. SQLite counts those that are added and removed, so that
+            // removing one that was there before would permit another, and the other way around.
+            connection.pragma_update(None, "foreign_keys", false)?;
             let transaction = write_lock::begin(&connection)?;
-            transaction.pragma_update(None, "defer_foreign_keys", true)?;
             let (done, entries) = work(&transaction)?;
             // The last entry may be what was repaired.
             let mut journal = SqliteJournalWriter::open(&transaction, self.actor.as_ref(), clock::now())?;
@@ -128,7 +130,10 @@ impl SqlRepairs for Store {
         let written = write();
         // Additions are faster without it. If this fails, they are slower.
         let _ = secure_delete(&connection, false);
-        written.map_err(|error| StorageError::from_sqlite(&self.path, error))
+        let checked = connection.pragma_update(None, "foreign_keys", true);
+        written
+            .and_then(|done| checked.map(|()| done))
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     fn replay(connection: &Connection) -> rusqlite::Result<Option<JournalReplay>> {

@@ -65,13 +65,15 @@ impl SqliteSnapshot<'_> {
                 return Ok(None);
             }
             let unreachable = pages::unreachable(vault)?;
+            let actual = copy(vault, watch)?;
+            let lasting = lasting(&actual)?;
             Ok(Some(SearchComparison {
                 ranges: ranges(vault)?,
-                actual: copy(vault, watch)?,
+                actual,
                 expected: empty()?,
                 compared: Vec::new(),
                 passed_over: Vec::new(),
-                differences: SearchDifferences { unreachable, ..SearchDifferences::default() },
+                differences: SearchDifferences { unreachable, lasting, ..SearchDifferences::default() },
                 path: self.path().to_owned(),
             }))
         };
@@ -207,6 +209,15 @@ fn copy(vault: &Connection, watch: &mut dyn FnMut(u64, u64)) -> rusqlite::Result
     // FTS5 caches the empty index in memory until one of its changes is rolled back.
     copy.execute_batch("BEGIN; DELETE FROM search_text WHERE rowid = -1; ROLLBACK; BEGIN")?;
     Ok(copy)
+}
+
+/// Returns the number of rows whose words FTS5 would not remove with them: a row says which segments have its words.
+fn lasting(index: &Connection) -> rusqlite::Result<u64> {
+    index.execute_batch(WORDS)?;
+    index.execute("DELETE FROM search_text WHERE rowid IN (SELECT id FROM search_text_docsize)", [])?;
+    let left = index.query_row("SELECT count(DISTINCT doc) FROM temp.search_words", [], |row| row.get(0))?;
+    index.execute_batch("ROLLBACK; BEGIN")?;
+    Ok(left)
 }
 
 /// Makes FTS5 write an index as one segment, whatever segments it had.
