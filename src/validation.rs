@@ -43,6 +43,20 @@ pub struct RuleInfo {
     pub why: &'static str,
 }
 
+impl RuleInfo {
+    /// Creates the documentation of a rule that an artifact must not break.
+    #[must_use]
+    pub const fn error(id: &'static str, summary: &'static str, why: &'static str) -> Self {
+        Self { id, severity: Severity::Error, summary, why }
+    }
+
+    /// Creates the documentation of a rule that an artifact may break.
+    #[must_use]
+    pub const fn warning(id: &'static str, summary: &'static str, why: &'static str) -> Self {
+        Self { id, severity: Severity::Warning, summary, why }
+    }
+}
+
 /// A row of a kind's rule table: the rule and the check that enforces it.
 pub struct Rule<Check> {
     /// The documentation.

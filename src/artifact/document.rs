@@ -8,54 +8,51 @@
 use std::cell::Cell;
 use std::fmt;
 
-use crate::json::reader::{Defect, Limit, ReadError};
-use crate::secrets::SecretMatch;
-use crate::validation::{Findings, Remedy, Report, RuleInfo, Severity, Violation};
 use parking_lot::{Condvar, Mutex};
 
-const fn rule(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
-    RuleInfo { id, severity: Severity::Error, summary, why }
-}
+use crate::json::reader::{Defect, Limit, ReadError};
+use crate::secrets::SecretMatch;
+use crate::validation::{Findings, Remedy, Report, RuleInfo, Violation};
 
-const ENCODING: RuleInfo = rule(
+const ENCODING: RuleInfo = RuleInfo::error(
     "DOC1",
     "The document is UTF-8 without a byte order mark.",
     "Programs disagree on the meaning of invalid bytes, so readers would interpret such a document \
      differently. Save it as UTF-8. In YAML a leading byte order mark is legal and allowed.",
 );
-const SYNTAX: RuleInfo = rule(
+const SYNTAX: RuleInfo = RuleInfo::error(
     "DOC2",
     "The document is well-formed JSON, JSON Lines or YAML; an archive is intact.",
     "JSON is read as RFC 8259 defines it: no comments, no trailing commas, nothing after the value. A file \
      that is truncated or contains zero bytes was often copied while it was still being written, or before \
      a disk was full or a machine lost power: copy it again, or record it again, otherwise leave it out.",
 );
-const DUPLICATE_KEY: RuleInfo = rule(
+const DUPLICATE_KEY: RuleInfo = RuleInfo::error(
     "DOC3",
     "No object has two members with the same name.",
     "Some readers keep the first of two members, others the last: the document would have \
      two meanings and two hashes. Names are compared after unescaping, at every depth.",
 );
-const DEPTH: RuleInfo = rule(
+const DEPTH: RuleInfo = RuleInfo::error(
     "DOC4",
     "The document is not nested deeper than the limit.",
     "Hostile documents use deep nesting to exhaust the stack of readers. By default, the \
      limit is 128 levels. No real artifact comes near it.",
 );
-const SIZE: RuleInfo = rule(
+const SIZE: RuleInfo = RuleInfo::error(
     "DOC5",
     "The document is not larger than the limit.",
     "Untrusted input must not be able to exhaust memory. By default, the limits are 256 MiB, ten million values \
      and ten thousand entries; docs/limits.md lists all of them.",
 );
-const NUMBER: RuleInfo = rule(
+const NUMBER: RuleInfo = RuleInfo::error(
     "DOC6",
     "Every number has a canonical form.",
     "NaN, infinities, numbers that overflow to infinity and numbers of more \
      than 4,300 digits have no canonical form, so nothing that contains them \
      can be hashed. In a session, numbers outside the core may overflow.",
 );
-const SURROGATE: RuleInfo = rule(
+const SURROGATE: RuleInfo = RuleInfo::error(
     "DOC7",
     "No string contains an unpaired surrogate.",
     "An escape such as \\ud83d without its other half is not a character and has no \
@@ -63,14 +60,14 @@ const SURROGATE: RuleInfo = rule(
 );
 
 /// No kind recognizes the document.
-pub const UNRECOGNISED: RuleInfo = rule(
+pub const UNRECOGNISED: RuleInfo = RuleInfo::error(
     "KIND",
     "The document is of a known kind.",
     "The kind is recognized by content, never by the file name. If a kind is required, its rules report what is missing.",
 );
 
 /// Several kinds recognize the document.
-pub const AMBIGUOUS: RuleInfo = rule(
+pub const AMBIGUOUS: RuleInfo = RuleInfo::error(
     "AMBIGUOUS",
     "One kind recognizes the document.",
     "Formats allow further members, so one document may be a valid artifact of two kinds, with two core hashes. The \
@@ -78,7 +75,7 @@ pub const AMBIGUOUS: RuleInfo = rule(
 );
 
 /// What is to be stored contains something like a secret.
-pub const SECRET: RuleInfo = rule(
+pub const SECRET: RuleInfo = RuleInfo::error(
     "SECRET",
     "The document contains nothing that looks like a key or a card number.",
     "Whoever can read a vault can read what is in it, and backups keep it. The rule applies if it is requested; otherwise \

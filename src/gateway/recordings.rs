@@ -16,7 +16,6 @@ use crate::conversation::response::ResponseForm;
 use crate::digest::{CoreHash, Digest};
 use crate::json::reader::{self, Limits, excerpt};
 use crate::storage::{Condition, ErrorKind, Filter, Order, Page, TimeBasis};
-use crate::vault::links::{Direction, LinksRequest};
 use crate::vault::{LookupError, Vault};
 
 /// Maximum number of run packs that are kept in memory.
@@ -376,15 +375,8 @@ impl RunPackCache {
         if self.pack(core)?.is_some() {
             return Ok(Some(core));
         }
-        let request = LinksRequest {
-            relation: Some("replays".to_owned()),
-            direction: Some(Direction::In),
-            ..LinksRequest::new(core)
-        };
-        for node in self.vault.run(&request)?.nodes {
-            if let Some(other) = node.target.core_hash.filter(|other| *other != core)
-                && self.pack(other)?.is_some()
-            {
+        for other in self.vault.linked_by(core, "replays")? {
+            if self.pack(other)?.is_some() {
                 return Ok(Some(other));
             }
         }

@@ -7,11 +7,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::Mutex;
+
 use crate::calls::request_store::RequestStore;
 use crate::calls::run::{CallRecord, RunHead};
 use crate::calls::spool_file::{self, ENDING, OWNER_ENDING, SPANS_ENDING, SpoolContent, SpoolRecord};
 use crate::files;
-use parking_lot::Mutex;
 
 /// The ending that earlier builds used, which lock each file.
 const EARLIER_ENDING: &str = "calls";

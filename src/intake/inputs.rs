@@ -13,7 +13,7 @@ use super::verdict::{ExamineOptions, Rejection, SourceError};
 use crate::artifact::{Admitted, Directory, DirectoryEntry, EntryContent, Kind, document};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::formats;
-use crate::validation::{Report, RuleInfo, Severity, Violation};
+use crate::validation::{Report, RuleInfo, Violation};
 
 /// An input to examine.
 #[derive(Debug)]
@@ -92,14 +92,13 @@ impl InputItem {
 }
 
 /// The rule that such a byte form has the declared kind and hashes.
-pub const DECLARED_IDENTITY: RuleInfo = RuleInfo {
-    id: "BU6",
-    severity: Severity::Error,
-    summary: "An artifact in a bundle has the kind, the core hash and the capture hashes stated in the manifest.",
-    why: "Imported artifacts are verified again, like added ones. An artifact other than \
+pub const DECLARED_IDENTITY: RuleInfo = RuleInfo::error(
+    "BU6",
+    "An artifact in a bundle has the kind, the core hash and the capture hashes stated in the manifest.",
+    "Imported artifacts are verified again, like added ones. An artifact other than \
           the one that the bundle states is not stored under either hash: the bundle was \
           changed, or was written by a program that computes hashes in another way.",
-};
+);
 
 /// A byte form of an artifact with its declared identity.
 #[derive(Debug)]

@@ -56,6 +56,19 @@ impl LinksRequest {
     }
 }
 
+impl Vault {
+    /// Returns the other artifacts with a link of this relation to `artifact`.
+    ///
+    /// # Errors
+    /// Returns an error if the artifact is not in the vault or the vault cannot be read.
+    pub fn linked_by(&self, artifact: CoreHash, relation: &str) -> Result<Vec<CoreHash>, StorageError> {
+        let (relation, direction) = (Some(relation.to_owned()), Some(Direction::In));
+        let request = LinksRequest { relation, direction, ..LinksRequest::new(artifact) };
+        let nodes = request.run(self)?.nodes.into_iter();
+        Ok(nodes.filter_map(|node| node.target.core_hash).filter(|other| *other != artifact).collect())
+    }
+}
+
 /// Links as a graph: each artifact once, the requested one first, then by distance.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LinksAnswer {

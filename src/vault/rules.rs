@@ -111,12 +111,8 @@ pub enum ValueOutcome {
     Assumed,
 }
 
-const fn import_rule(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
-    RuleInfo { id, severity: Severity::Error, summary, why }
-}
-
 /// The rule that the text of a file is well-formed.
-pub(crate) const SYNTAX: RuleInfo = import_rule(
+pub(crate) const SYNTAX: RuleInfo = RuleInfo::error(
     "IM1",
     "A file to import is a well-formed text or archive.",
     "Cassettes are YAML 1.2 or JSON, spans and logs JSON, requests and responses JSON Lines; logs can be zip files. A text \
@@ -124,14 +120,14 @@ pub(crate) const SYNTAX: RuleInfo = import_rule(
 );
 
 /// The rule that a file keeps the limits.
-pub(crate) const LIMITS: RuleInfo = import_rule(
+pub(crate) const LIMITS: RuleInfo = RuleInfo::error(
     "IM2",
     "A file to import keeps the limits of size and depth.",
     "The limits also hold for what is decompressed: archives, and bodies with a content encoding.",
 );
 
 /// The rule that a file has the members of its format.
-pub(crate) const SHAPE: RuleInfo = import_rule(
+pub(crate) const SHAPE: RuleInfo = RuleInfo::error(
     "IM3",
     "A file to import has the members of its format, of the right types.",
     "A file in which a required member is missing or has another type is damaged, or of a version that is not known. \

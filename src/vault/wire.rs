@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::Vault;
-use super::links::{Direction, LinksRequest};
 use super::resolve::LookupError;
 use super::view::{
     ConversationCall, ConversationMessage, MessagePart, MessageRole, MessageToolCall, ViewRequest,
@@ -187,16 +186,9 @@ fn runs_of(snapshot: &dyn Snapshot, session: CoreHash) -> Result<Vec<CoreHash>, 
 
 /// Returns the calls of the agents that a session started, whose sessions are in the vault.
 fn others_of(vault: &Vault, session: CoreHash) -> Result<Vec<ConversationCall>, LookupError> {
-    let request = LinksRequest {
-        relation: Some(STARTED_BY.to_owned()),
-        direction: Some(Direction::In),
-        ..LinksRequest::new(session)
-    };
     let mut calls = Vec::new();
-    for node in vault.run(&request)?.nodes {
-        if let Some(started) = node.target.core_hash.filter(|started| *started != session) {
-            calls.extend(calls_of(vault, started)?);
-        }
+    for started in vault.linked_by(session, STARTED_BY)? {
+        calls.extend(calls_of(vault, started)?);
     }
     Ok(calls)
 }

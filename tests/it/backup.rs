@@ -161,7 +161,7 @@ fn a_backup_is_made_while_others_add() {
     assert_eq!(line["artifacts"], 1_507);
 }
 
-/// A process that was killed while it read a backup leaves a log, which nobody uses.
+/// A process that was killed while it read a backup leaves a log, which no process uses.
 #[test]
 fn a_backup_with_a_log_that_nobody_uses_is_replaced() {
     let sandbox = with_examples();

@@ -8,7 +8,6 @@ use runvault::digest::CoreHash;
 use runvault::display::escaped;
 use runvault::validation::{Severity, Violation};
 use runvault::vault::audit::{AuditFinding, AuditRequest, EffectAudit, RunAudit, Verdict};
-use runvault::vault::links::{Direction, LinksRequest};
 use runvault::vault::wire::{WireAuditAnswer, WireAuditRequest};
 use runvault::{Vault, formats};
 
@@ -131,14 +130,7 @@ impl Args {
 
 /// Returns the contracts that govern a run, of which there is at least one.
 fn governing(vault: &Vault, run: CoreHash) -> Result<Vec<CoreHash>, CommandError> {
-    let request = LinksRequest {
-        relation: Some(GOVERNS.to_owned()),
-        direction: Some(Direction::In),
-        ..LinksRequest::new(run)
-    };
-    let nodes = vault.run(&request)?.nodes.into_iter();
-    let contracts: Vec<CoreHash> =
-        nodes.filter_map(|node| node.target.core_hash).filter(|contract| *contract != run).collect();
+    let contracts = vault.linked_by(run, GOVERNS)?;
     if contracts.is_empty() {
         return Err(CommandError::No(format!(
             "no contract in the vault governs {run:.12}; give the contract before the run, or link it with \"runvault link\""

@@ -8,78 +8,64 @@ use super::form::{AgentDialect, SessionRecord};
 use super::record::RecordPlace;
 use crate::conversation::message::MessagePart;
 use crate::json::reader::excerpt;
-use crate::validation::{Findings, RuleInfo, Severity};
+use crate::validation::{Findings, RuleInfo};
 
-const fn rule(id: &'static str, severity: Severity, summary: &'static str, why: &'static str) -> RuleInfo {
-    RuleInfo { id, severity, summary, why }
-}
-
-pub(super) const RECORDS: RuleInfo = rule(
+pub(super) const RECORDS: RuleInfo = RuleInfo::error(
     "AS1",
-    Severity::Error,
     "The document has at least one record, and every complete line is one JSON object.",
     "The digest of a session is that of its records, so there must be no doubt what they are. A line that is not an \
      object was damaged, or two programs wrote to the file at once.",
 );
-const SESSION: RuleInfo = rule(
+const SESSION: RuleInfo = RuleInfo::warning(
     "AS2",
-    Severity::Warning,
     "All records state the same session.",
     "Programs that resume or fork a session begin the file of the new one with records of the old one. The session is that of \
      the last record, and the others are those that it was forked from.",
 );
-const PARENTS: RuleInfo = rule(
+const PARENTS: RuleInfo = RuleInfo::warning(
     "AS3",
-    Severity::Warning,
     "The record that a record follows is in the session.",
     "Otherwise the session is not complete: records were removed, or are in another file, as after a session was resumed \
      or compacted. Some versions of programs also name records that they never write.",
 );
-const TIMES: RuleInfo = rule(
+const TIMES: RuleInfo = RuleInfo::warning(
     "AS4",
-    Severity::Warning,
     "Times do not go back.",
     "Records are appended as they are made. Programs that run tools at once may write their results in another order, and \
      clocks are set.",
 );
-pub(super) const TORN: RuleInfo = rule(
+pub(super) const TORN: RuleInfo = RuleInfo::warning(
     "AS5",
-    Severity::Warning,
     "The last line is complete.",
     "The program was writing the line, or was killed while it did. What there is of it is kept, but is not a record, so it \
      is not part of the session. The whole file can be added later.",
 );
-const TYPES: RuleInfo = rule(
+const TYPES: RuleInfo = RuleInfo::warning(
     "AS6",
-    Severity::Warning,
     "The types of records are known.",
     "Programs add types of records with most versions. Such records are kept and hashed like all others, and counted in \
      the attribute unknown_records, but are not part of the conversation that is shown.",
 );
-const RESULTS: RuleInfo = rule(
+const RESULTS: RuleInfo = RuleInfo::warning(
     "AS7",
-    Severity::Warning,
     "The result of a tool belongs to a call in the session.",
     "Otherwise the record of the call was removed, or is in another file.",
 );
-const IDS: RuleInfo = rule(
+const IDS: RuleInfo = RuleInfo::warning(
     "AS8",
-    Severity::Warning,
     "No two records have the same id.",
     "A program wrote a record twice, or two parts of the session were joined. Records that follow this id follow the last \
      one with it.",
 );
-const VERSIONS: RuleInfo = rule(
+const VERSIONS: RuleInfo = RuleInfo::warning(
     "AS9",
-    Severity::Warning,
     "The version of the format is known.",
     "Formats of programs change without notice, so a document of an unknown version is kept as it is. What is shown of it \
      may not be everything.",
 );
 
-const NUMBERS: RuleInfo = rule(
+const NUMBERS: RuleInfo = RuleInfo::warning(
     "AS10",
-    Severity::Warning,
     "The numbers that records state for themselves are consecutive.",
     "Otherwise records were removed or added, or are in another order.",
 );

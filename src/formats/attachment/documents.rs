@@ -13,7 +13,7 @@ use crate::json::canonical::replaykit::strip_white_space;
 use crate::json::canonical::{c14n_v1, rfc8785};
 use crate::json::reader::{self, Limits, MemberNames};
 use crate::json::{Object, Value};
-use crate::validation::{Findings, Remedy, Report, RuleInfo, Severity, Violation};
+use crate::validation::{Findings, Remedy, Report, RuleInfo, Violation};
 use crate::yaml::{self, YamlSchema};
 
 /// A type of documents.
@@ -241,17 +241,13 @@ static TYPES: &[DocumentType] = &[
     },
 ];
 
-const fn rule(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
-    RuleInfo { id, severity: Severity::Error, summary, why }
-}
-
-const SHAPE: RuleInfo = rule(
+const SHAPE: RuleInfo = RuleInfo::error(
     "AT1",
     "A document of a known type has the members that its hash is computed from.",
     "A document without one of them, or of a version that is not known, has no hash by which others refer to it. Require \
      the kind attachment to keep the file as it is, unverified.",
 );
-const STATED: RuleInfo = rule(
+const STATED: RuleInfo = RuleInfo::error(
     "AT2",
     "A hash that a document states of its own content is the hash of that content.",
     "The content was changed after it was hashed, or was hashed in another way; nothing says which of the two is right. \

@@ -8,16 +8,11 @@ use super::shape;
 use super::terms::{self, Effect, ParsedMember};
 use crate::json::Value;
 use crate::json::reader::excerpt;
-use crate::validation::{Finder, Rule, RuleInfo, Severity};
-
-const fn info(id: &'static str, severity: Severity, summary: &'static str, why: &'static str) -> RuleInfo {
-    RuleInfo { id, severity, summary, why }
-}
+use crate::validation::{Finder, Rule, RuleInfo};
 
 /// Also broken by documents that cannot be read.
-pub(super) const SCHEMA: RuleInfo = info(
+pub(super) const SCHEMA: RuleInfo = RuleInfo::error(
     "SCHEMA",
-    Severity::Error,
     "The contract can be read, and its refs and effects have the required members.",
     "A contract is one JSON or YAML 1.2 document: an object with the lists io_refs and effects. \
      Unreadable or ambiguous input is reported here, with its position and the DOC rule that it \
@@ -34,9 +29,8 @@ pub(super) static SHAPE: [Rule<ShapeCheck>; 1] = [Rule { info: SCHEMA, check: sh
 /// Rules for contracts with a valid shape.
 pub(super) static CONTENT: [Rule<ContractCheck>; 8] = [
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "IC1",
-            Severity::Error,
             "Effects target declared refs; rollbacks name another effect or a declared ref.",
             "io_refs lists everything that the agent touches, so an effect on anything else is \
              not covered by the contract. The specification's prose requires refs as rollbacks, \
@@ -45,9 +39,8 @@ pub(super) static CONTENT: [Rule<ContractCheck>; 8] = [
         check: closure,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "IC2",
-            Severity::Error,
             "Inline schemas and their subschemas are well-formed.",
             "type is a JSON Schema type or a list of types, properties an object, required a list of strings, \
              enum a list: in the schema itself and in the subschemas of properties, items, allOf and all other \
@@ -59,9 +52,8 @@ pub(super) static CONTENT: [Rule<ContractCheck>; 8] = [
         check: schemas,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "IC3",
-            Severity::Error,
             "Every ref with mode write or mutate is the target of an effect.",
             "A write without an effect can be neither verified nor \
              rolled back. Being named as a rollback is not enough.",
@@ -69,9 +61,8 @@ pub(super) static CONTENT: [Rule<ContractCheck>; 8] = [
         check: explicitness,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "IC4",
-            Severity::Error,
             "Effects on written refs declare their idempotency; keyed effects list key fields that exist.",
             "A client that retries an effect must know whether that is safe, and by which fields the request is \
              identified. A key field is a name, names with dots between them, a JSON Pointer or a JSONPath, and is \
@@ -82,18 +73,16 @@ pub(super) static CONTENT: [Rule<ContractCheck>; 8] = [
         check: idempotency,
     },
     Rule {
-        info: info(
+        info: RuleInfo::warning(
             "IC5",
-            Severity::Warning,
             "Every effect declares its evidence.",
             "Without evidence, no audit can tell if the effect took place. Name the hash, status or range as proof.",
         ),
         check: evidence,
     },
     Rule {
-        info: info(
+        info: RuleInfo::warning(
             "IC6",
-            Severity::Warning,
             "An effect that is not idempotent has a nonce or a reason.",
             "The specification requires a deterministic nonce, or a reason why retries \
              are unsafe: the member nonce or reason, a non-empty string, of the effect \
@@ -102,9 +91,8 @@ pub(super) static CONTENT: [Rule<ContractCheck>; 8] = [
         check: retries,
     },
     Rule {
-        info: info(
+        info: RuleInfo::warning(
             "IC7",
-            Severity::Warning,
             "The contract's criteria for its evidence are usable.",
             "success and failure are a string, a number, a boolean, or a list of these; minimum and \
              maximum (or min and max, exclusiveMinimum and exclusiveMaximum) are numbers, each bound \
@@ -114,9 +102,8 @@ pub(super) static CONTENT: [Rule<ContractCheck>; 8] = [
         check: statements,
     },
     Rule {
-        info: info(
+        info: RuleInfo::warning(
             "IC8",
-            Severity::Warning,
             "Effects match the modes of their targets.",
             "An effect on a ref that is only read can only observe it. One that is not idempotent, has a rollback or \
              states another mode does more than that, so the mode of the ref or the effect is wrong.",

@@ -12,7 +12,7 @@ use crate::digest::Digest;
 use crate::json::members::{integer, object, text};
 use crate::json::reader::{self, Limits, MemberNames, ReadError, excerpt};
 use crate::json::{Value, compact};
-use crate::validation::{Findings, Report, RuleInfo, Severity};
+use crate::validation::{Findings, Report, RuleInfo};
 
 /// The adapter that sessions state which are made of files of other programs, with the version of their profile.
 pub const IMPORT_ADAPTER: &str = "runvault-import/1";
@@ -20,30 +20,26 @@ pub const IMPORT_ADAPTER: &str = "runvault-import/1";
 /// What the recorder writes in place of a prompt that it was told to leave out.
 const REDACTED: &str = "[REDACTED]";
 
-const fn rule(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
-    RuleInfo { id, severity: Severity::Error, summary, why }
-}
-
-const SHAPE: RuleInfo = rule(
+const SHAPE: RuleInfo = RuleInfo::error(
     "KR1",
     "A recording of context-engine-kernel has the members of its form.",
     "A RecordingSession has format_version 1.0, model_id, and interactions, each with sequence, prompt_hash, prompt and \
      result.content; a line of a harness log has sequence, request_sha256, model_id, raw_response and response_sha256. \
      Hashes are 64 lowercase hex digits. A file without one of them was changed, or is of a version that is not known.",
 );
-const SEQUENCE: RuleInfo = rule(
+const SEQUENCE: RuleInfo = RuleInfo::error(
     "KR2",
     "Interaction n of a recording has the sequence n.",
     "The recorder counts interactions from 0. A gap or a repetition means that interactions are missing, were moved, or \
      are of several runs: restore the file, or split it.",
 );
-const PROMPT: RuleInfo = rule(
+const PROMPT: RuleInfo = RuleInfo::error(
     "KR3",
     "The prompt_hash of a recording is the SHA-256 of the prompt, unless the prompt is [REDACTED].",
     "A replay finds the response by this hash. A prompt that does not have it was changed after it was recorded, and \
      nothing says which of the two is right. Of a prompt that the recorder left out, only the hash is known.",
 );
-const RESPONSE: RuleInfo = rule(
+const RESPONSE: RuleInfo = RuleInfo::error(
     "KR4",
     "The response_sha256 of a line is the SHA-256 of its raw_response.",
     "This proves that a response was not changed after it was recorded. The hash covers the UTF-8 bytes of the unescaped \

@@ -6,7 +6,7 @@ use crate::artifact::SupportedMajors;
 use crate::digest::Digest;
 use crate::json::reader::excerpt;
 use crate::json::{Number, Value, ecmascript};
-use crate::validation::{Finder, Rule, RuleInfo, Severity};
+use crate::validation::{Finder, Rule, RuleInfo};
 
 /// Maximum number of interactions in a session.
 const MAX_INTERACTIONS: usize = 10_000;
@@ -14,10 +14,6 @@ const MAX_INTERACTIONS: usize = 10_000;
 const MAX_RESPONSE_BYTES: usize = 1_000_000;
 /// Maximum size of all responses of a session in UTF-8 bytes.
 const MAX_SESSION_BYTES: usize = 100_000_000;
-
-const fn info(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
-    RuleInfo { id, severity: Severity::Error, summary, why }
-}
 
 /// The supported major versions of the format.
 const VERSIONS: SupportedMajors = SupportedMajors::new(&["1"]);
@@ -28,7 +24,7 @@ type SessionCheck = fn(&SessionMembers<'_>, &mut Finder<'_>);
 /// Rules for the root. If SCHEMA is broken, no others are checked.
 pub(super) static ROOT: [Rule<RootCheck>; 2] = [
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "MI1",
             "model_io_schema_version has the form digits.digits.digits.",
             "The version says which rules a session claims to follow. It is three groups of ASCII \
@@ -38,7 +34,7 @@ pub(super) static ROOT: [Rule<RootCheck>; 2] = [
         check: schema_version,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "SCHEMA",
             "The session and its interactions have the required members.",
             "Without model_io_schema_version, adapter_id, model_id, mode and a list of \
@@ -51,7 +47,7 @@ pub(super) static ROOT: [Rule<RootCheck>; 2] = [
 /// Rules for sessions that satisfy the rule SCHEMA.
 pub(super) static CONTENT: [Rule<SessionCheck>; 11] = [
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "MI2",
             "adapter_id and model_id are strings that are not empty.",
             "They identify the recorded adapter and model, and are part of the identity of the recording.",
@@ -59,7 +55,7 @@ pub(super) static CONTENT: [Rule<SessionCheck>; 11] = [
         check: ids,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "MI3",
             "mode is record or replay.",
             "record: made from live calls. replay: meant for deterministic replay. No other value is defined.",
@@ -67,7 +63,7 @@ pub(super) static CONTENT: [Rule<SessionCheck>; 11] = [
         check: mode,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "MI4",
             "A session has at most 10,000 interactions.",
             "The limit keeps hostile sessions from exhausting the resources of readers. Split longer recordings.",
@@ -75,7 +71,7 @@ pub(super) static CONTENT: [Rule<SessionCheck>; 11] = [
         check: interaction_count,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "MI5",
             "Interaction n has i = n.",
             "Indices begin at 0 and have no gaps, so that missing or moved interactions are detected.",
@@ -83,7 +79,7 @@ pub(super) static CONTENT: [Rule<SessionCheck>; 11] = [
         check: indices,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "MI6",
             "prompt_hash is sha256: and 64 lowercase hex digits.",
             "The prompt itself is not recorded; a replay finds the response by its SHA-256.",
@@ -91,7 +87,7 @@ pub(super) static CONTENT: [Rule<SessionCheck>; 11] = [
         check: prompt_hashes,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "MI7",
             "response_hash is the SHA-256 of response_content.",
             "This proves that a response was not changed after it was recorded. The \
@@ -100,7 +96,7 @@ pub(super) static CONTENT: [Rule<SessionCheck>; 11] = [
         check: response_hashes,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "MI8",
             "No two interactions share prompt_hash and i.",
             "The same prompt may be repeated, but at another index: a replay that looks up the pair must \
@@ -109,7 +105,7 @@ pub(super) static CONTENT: [Rule<SessionCheck>; 11] = [
         check: unique_pairs,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "MI9",
             "Interactions are sorted by i, ascending.",
             "The order of the list is the order of the conversation, and is part of the hash.",
@@ -117,7 +113,7 @@ pub(super) static CONTENT: [Rule<SessionCheck>; 11] = [
         check: ascending,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "MI10",
             "Violations are sorted by rule id, path and message.",
             "Two verifications of one document print the same report. \
@@ -126,7 +122,7 @@ pub(super) static CONTENT: [Rule<SessionCheck>; 11] = [
         check: |_, _| {},
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "MI11",
             "A response has at most 1,000,000 bytes, a session at most 100,000,000.",
             "Bytes are counted in UTF-8 after unescaping; the limits are inclusive.",
@@ -134,7 +130,7 @@ pub(super) static CONTENT: [Rule<SessionCheck>; 11] = [
         check: response_sizes,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "MI12",
             "Timestamps and metrics are not hashed.",
             "Recordings that differ only in them are the same artifact. runvault hashes \

@@ -1,10 +1,11 @@
 //! The rules of `bundle.json`.
 
-use super::member_rules::{PackMemberFinder, PackMemberRule, SCHEMA, info, required, type_name, version};
+use super::member_rules::{PackMemberFinder, PackMemberRule, SCHEMA, required, type_name, version};
 use super::members;
 use crate::artifact::SupportedMajors;
 use crate::json::reader::excerpt;
 use crate::json::{Value, ecmascript};
+use crate::validation::RuleInfo;
 
 /// The supported major versions of bundles.
 const VERSIONS: SupportedMajors = SupportedMajors::new(&["0"]);
@@ -12,7 +13,7 @@ const VERSIONS: SupportedMajors = SupportedMajors::new(&["0"]);
 /// Rules that are checked first. If SCHEMA is broken, no others are checked.
 pub(super) static SHAPE: [PackMemberRule; 2] = [
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "BS1",
             "bundle.json: schema_version is a non-empty string.",
             "The version says which rules a bundle claims to follow. If it has a major version, that must be 0: \
@@ -26,7 +27,7 @@ pub(super) static SHAPE: [PackMemberRule; 2] = [
 /// Rules for bundles that satisfy the rule SCHEMA.
 pub(super) static CONTENT: [PackMemberRule; 6] = [
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "BS3",
             "bundle.json: outputs are sorted by path.",
             "The hash covers the order, so the same outputs must always be listed in the same \
@@ -35,7 +36,7 @@ pub(super) static CONTENT: [PackMemberRule; 6] = [
         check: |bundle, found| sorted(bundle, "outputs", "path", found),
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "BS4",
             "bundle.json: lists of constraints are sorted.",
             "This applies to root_node.constraints, to constraints of every \
@@ -44,7 +45,7 @@ pub(super) static CONTENT: [PackMemberRule; 6] = [
         check: constraints,
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "BS5",
             "bundle.json: unresolved questions are sorted by priority, highest first, then by id.",
             "This applies to the bundle's own list and to that of every terminal node.",
@@ -52,7 +53,7 @@ pub(super) static CONTENT: [PackMemberRule; 6] = [
         check: questions,
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "BS6",
             "bundle.json: terminal nodes are sorted by id.",
             "The hash covers the order, so the same nodes must always be listed in the same order.",
@@ -60,7 +61,7 @@ pub(super) static CONTENT: [PackMemberRule; 6] = [
         check: |bundle, found| sorted(bundle, "terminal_nodes", "id", found),
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "BS7",
             "bundle.json: output paths are relative and do not escape.",
             "A path must not begin with a slash and must contain neither .. nor \
@@ -69,7 +70,7 @@ pub(super) static CONTENT: [PackMemberRule; 6] = [
         check: paths,
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "BS8",
             "bundle.json has a canonical form.",
             "A number that overflows to infinity cannot be written canonically, so the bundle would have no hash.",

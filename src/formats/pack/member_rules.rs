@@ -6,17 +6,13 @@ use std::collections::BTreeSet;
 use crate::artifact::SupportedMajors;
 use crate::json::reader::excerpt;
 use crate::json::{Number, Value};
-use crate::validation::{Finder, Rule, RuleInfo, Severity};
+use crate::validation::{Finder, Rule, RuleInfo};
 
 /// A row of an inner rule table.
 pub(super) type PackMemberRule = Rule<fn(&Value<'_>, &mut PackMemberFinder<'_, '_>)>;
 
-pub(super) const fn info(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
-    RuleInfo { id, severity: Severity::Error, summary, why }
-}
-
 /// Shared by all members.
-pub(super) const SCHEMA: RuleInfo = info(
+pub(super) const SCHEMA: RuleInfo = RuleInfo::error(
     "SCHEMA",
     "A pack's files have their required members, of the right types.",
     "Reported with the rule of the pack that the file breaks: PK4 for bundle.json, PK8 for the others. Where the \

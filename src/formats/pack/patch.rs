@@ -2,13 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::member_rules::{
-    PackMemberFinder, PackMemberRule, SCHEMA, info, required, text, type_name, version,
-};
+use super::member_rules::{PackMemberFinder, PackMemberRule, SCHEMA, required, text, type_name, version};
 use crate::artifact::SupportedMajors;
 use crate::json::reader::excerpt;
 use crate::json::{Number, Value, ecmascript};
-use crate::validation::utf16_order;
+use crate::validation::{RuleInfo, utf16_order};
 
 /// Maximum total size of the content in a patch in bytes: 50 MiB.
 const MAX_TOTAL_BYTES: f64 = 52_428_800.0;
@@ -19,7 +17,7 @@ const VERSIONS: SupportedMajors = SupportedMajors::new(&["1"]);
 /// Rules that are checked first. If SCHEMA is broken, no others are checked.
 pub(super) static SHAPE: [PackMemberRule; 2] = [
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "PS1",
             "patch.json: patch_schema_version is a non-empty string.",
             "The version says which rules a patch claims to follow. If it has a major version, that must be 1: \
@@ -33,7 +31,7 @@ pub(super) static SHAPE: [PackMemberRule; 2] = [
 /// Rules for patches that satisfy the rule SCHEMA.
 pub(super) static CONTENT: [PackMemberRule; 8] = [
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "PS2",
             "patch.json: op is create, modify or delete.",
             "Only these three operations are defined: a tool that applies patches could not know what another one means.",
@@ -49,7 +47,7 @@ pub(super) static CONTENT: [PackMemberRule; 8] = [
         },
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "PS3",
             "patch.json: paths are relative.",
             "A path must begin neither with a slash nor with a drive letter and a colon.",
@@ -64,7 +62,7 @@ pub(super) static CONTENT: [PackMemberRule; 8] = [
         },
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "PS4",
             "patch.json: paths are normalized and do not escape.",
             "Up to three violations for one path: it contains .. or a backslash; it has a \
@@ -74,7 +72,7 @@ pub(super) static CONTENT: [PackMemberRule; 8] = [
         check: |patch, found| each(patch, |index, operation| plain_path(index, path_of(operation), found)),
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "PS5",
             "patch.json: no two operations have the same path.",
             "The effect of a patch must not depend on the order in which it is applied.",
@@ -90,7 +88,7 @@ pub(super) static CONTENT: [PackMemberRule; 8] = [
         },
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "PS6",
             "patch.json: create and modify have content, delete has none; content has no NUL.",
             "Content is text. A patch with unpaired surrogates, which are not text, cannot be read at all.",
@@ -98,7 +96,7 @@ pub(super) static CONTENT: [PackMemberRule; 8] = [
         check: |patch, found| each(patch, |index, operation| content(index, operation, found)),
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "PS7",
             "patch.json: total_bytes is the sum of the contents' UTF-8 bytes, at most 52,428,800.",
             "A patch whose contents have another size was truncated or edited after it was made.",
@@ -106,7 +104,7 @@ pub(super) static CONTENT: [PackMemberRule; 8] = [
         check: total_bytes,
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "PS8",
             "patch.json: operations are sorted by order, then by path.",
             "Operations are applied in this order. An absent or null order counts as 0.",
@@ -114,7 +112,7 @@ pub(super) static CONTENT: [PackMemberRule; 8] = [
         check: order,
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "PS9",
             "patch.json: no operation creates a symbolic link.",
             "A link can lead outside the directory that the patch is for. Reported in addition to PS2.",

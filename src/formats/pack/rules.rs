@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::member_rules::{PackMemberFinder, PackMemberRule, SCHEMA, info};
+use super::member_rules::{PackMemberFinder, PackMemberRule, SCHEMA};
 use super::members::{self, MEMBER_NAMES, PackContents, SESSION, not_json};
 use super::{bundle, patch, runner};
 use crate::artifact::{EntryContent, SupportedMajors};
@@ -13,7 +13,7 @@ use crate::json::reader::excerpt;
 use crate::validation::{Finder, Rule, RuleInfo, Severity};
 
 /// Broken by anything that is not a directory; no other rules are then checked.
-pub(super) const IO: RuleInfo = info(
+pub(super) const IO: RuleInfo = RuleInfo::error(
     "IO",
     "A pack is a readable directory, or an archive of one.",
     "A nonexistent path, a file that is not an archive and a link \
@@ -21,7 +21,7 @@ pub(super) const IO: RuleInfo = info(
 );
 
 /// Also broken by files of packs outside a pack.
-pub(super) const REQUIRED_FILES: RuleInfo = info(
+pub(super) const REQUIRED_FILES: RuleInfo = RuleInfo::error(
     "PK1",
     "run.json is present, and so is bundle.json unless the run was refused.",
     "Without them there is no run to examine. bundle.json may be absent only if run.json \
@@ -29,17 +29,13 @@ pub(super) const REQUIRED_FILES: RuleInfo = info(
      file in a directory without run.json is the rest of a pack: add the whole pack.",
 );
 
-const fn warning(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
-    RuleInfo { severity: Severity::Warning, ..info(id, summary, why) }
-}
-
 type PackCheck = fn(&PackContents<'_>, &mut Finder<'_>);
 
 /// All rules of packs, in the order in which they are checked.
 pub(super) static RULES: [Rule<PackCheck>; 16] = [
     Rule { info: REQUIRED_FILES, check: required_files },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "PK2",
             "A pack contains only files with the nine known names.",
             "run.json, bundle.json, patch.json, evidence.json, ledger.jsonl, policy.json, model_io.json, runner.json \
@@ -48,7 +44,7 @@ pub(super) static RULES: [Rule<PackCheck>; 16] = [
         check: known_names,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "PK3",
             "run.json has the required members.",
             "The ten required ones may have any value, including null. If kernel_result_kind is \
@@ -58,7 +54,7 @@ pub(super) static RULES: [Rule<PackCheck>; 16] = [
         check: run,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "PK4",
             "bundle.json conforms to the rules of bundles.",
             "One violation for each broken rule of bundles, with its id in the message: BS1 to BS8 and SCHEMA.",
@@ -66,7 +62,7 @@ pub(super) static RULES: [Rule<PackCheck>; 16] = [
         check: |members, found| inner(members, "bundle.json", found, bundle::check),
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "PK5",
             "run.json's bundle.sha256 is the hash of bundle.json.",
             "It ties the run to its result: with another bundle, the pack would describe another run. The \
@@ -75,7 +71,7 @@ pub(super) static RULES: [Rule<PackCheck>; 16] = [
         check: bundle_hash,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "PK6",
             "A pack contains no symbolic links.",
             "A link can point anywhere on the machine that follows it. runvault never follows links.",
@@ -89,7 +85,7 @@ pub(super) static RULES: [Rule<PackCheck>; 16] = [
         },
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "PK7",
             "Names do not lead outside the pack.",
             "The name of an entry contains no slash, backslash or NUL. In an archive, absolute \
@@ -99,7 +95,7 @@ pub(super) static RULES: [Rule<PackCheck>; 16] = [
         check: plain_names,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "PK8",
             "Optional members conform to their own rules.",
             "For patch.json, model_io.json and runner.json, the id of the broken rule is in the message. \
@@ -108,7 +104,7 @@ pub(super) static RULES: [Rule<PackCheck>; 16] = [
         check: optional_members,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "PK9",
             "Every line of ledger.jsonl is an entry.",
             "An entry is JSON and has seven required members. Lines of white space, a \
@@ -123,7 +119,7 @@ pub(super) static RULES: [Rule<PackCheck>; 16] = [
         },
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "PK10",
             "Violations are sorted by rule id, path and message.",
             "Two verifications of one pack print the same report. \
@@ -132,7 +128,7 @@ pub(super) static RULES: [Rule<PackCheck>; 16] = [
         check: |_, _| {},
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "PK11",
             "meta.json is ignored.",
             "It must be JSON and is otherwise not examined. runvault leaves \
@@ -141,7 +137,7 @@ pub(super) static RULES: [Rule<PackCheck>; 16] = [
         check: |_, _| {},
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "PK12",
             "Everything in a pack is a regular file.",
             "Directories, devices and pipes are rejected. None is ever opened: reading a pipe could block forever.",
@@ -155,7 +151,7 @@ pub(super) static RULES: [Rule<PackCheck>; 16] = [
         },
     },
     Rule {
-        info: warning(
+        info: RuleInfo::warning(
             "PK13",
             "Integers are at most 2^53.",
             "Members are hashed according to RFC 8785, whose numbers are doubles. A larger integer is hashed as the \
@@ -174,7 +170,7 @@ pub(super) static RULES: [Rule<PackCheck>; 16] = [
         },
     },
     Rule {
-        info: warning(
+        info: RuleInfo::warning(
             "PK14",
             "run.json's model_io_hash is the ModelIOHash of model_io.json.",
             "The format's own verifier does not compare them, so a difference does not reject \
@@ -183,7 +179,7 @@ pub(super) static RULES: [Rule<PackCheck>; 16] = [
         check: session_hash,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "PK15",
             "No two entries have the same name.",
             "Only archives can have duplicates. Programs disagree on which of them counts.",
@@ -199,7 +195,7 @@ pub(super) static RULES: [Rule<PackCheck>; 16] = [
         },
     },
     Rule {
-        info: warning(
+        info: RuleInfo::warning(
             "PK16",
             "Stated hashes are sha256: and 64 lowercase hex digits.",
             "The format's own verifier does not check the hashes of intents and proposals, \

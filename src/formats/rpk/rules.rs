@@ -8,7 +8,7 @@ use crate::digest::Digest;
 use crate::json::canonical::replaykit::{CanonicalizationDefect, VolatilePolicy, strip_white_space};
 use crate::json::reader::excerpt;
 use crate::json::{Number, Object, Value, pointer};
-use crate::validation::{Finder, Rule, RuleInfo, Severity};
+use crate::validation::{Finder, Rule, RuleInfo};
 
 pub(super) const STEP_TYPES: [&str; 8] = [
     "agent.command",
@@ -187,16 +187,12 @@ fn members(
 /// The supported major versions of the format.
 const VERSIONS: SupportedMajors = SupportedMajors::new(&["1"]);
 
-const fn info(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
-    RuleInfo { id, severity: Severity::Error, summary, why }
-}
-
 type RpkCheck = fn(&Envelope<'_>, &mut Finder<'_>);
 
 /// All rules, applied to every document; each checks the members that are present.
 pub(super) static RULES: [Rule<RpkCheck>; 7] = [
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "RPK1",
             "Envelope, run and steps have the required shape.",
             "The published schema of version 1: version, metadata, payload.run and checksum; a run with its id, \
@@ -205,7 +201,7 @@ pub(super) static RULES: [Rule<RpkCheck>; 7] = [
         check,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "RPK2",
             "version has the form 1.x.",
             "Readers of version 1 understand every 1.x. In another major version, the same \
@@ -214,7 +210,7 @@ pub(super) static RULES: [Rule<RpkCheck>; 7] = [
         check: version,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "RPK3",
             "checksum matches version, metadata and payload.",
             "The checksum is the run's identity and proves that nothing was changed since it \
@@ -223,7 +219,7 @@ pub(super) static RULES: [Rule<RpkCheck>; 7] = [
         check: checksum,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "RPK4",
             "Every step's hash matches its content.",
             "A step hash covers type, input, output and metadata without volatile members. ReplayKit \
@@ -232,7 +228,7 @@ pub(super) static RULES: [Rule<RpkCheck>; 7] = [
         check: step_hashes,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "RPK5",
             "The signature is valid, and present where it is required.",
             "The signature is an HMAC-SHA-256 over version, metadata, payload and checksum. It is checked \
@@ -242,7 +238,7 @@ pub(super) static RULES: [Rule<RpkCheck>; 7] = [
         check: signature,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "RPK6",
             "Timestamps stay within the years 1 to 9999 in UTC.",
             "Timestamps are hashed in UTC. One outside these years after conversion has no canonical form.",
@@ -250,16 +246,13 @@ pub(super) static RULES: [Rule<RpkCheck>; 7] = [
         check: timestamps,
     },
     Rule {
-        info: RuleInfo {
-            severity: Severity::Warning,
-            ..info(
-                "RPK7",
-                "A migrated run pack has the step hashes of its source.",
-                "The migration from an earlier version computes the hash of each step from its content, and states how \
+        info: RuleInfo::warning(
+            "RPK7",
+            "A migrated run pack has the step hashes of its source.",
+            "The migration from an earlier version computes the hash of each step from its content, and states how \
                  many were not those of the source: these steps were changed, or hashed in another way. The checksum of the \
                  source was verified.",
-            )
-        },
+        ),
         check: migrated_hashes,
     },
 ];

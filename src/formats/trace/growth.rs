@@ -9,18 +9,17 @@ use crate::artifact::{
 use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::reader::{self, Limits};
-use crate::validation::{RuleInfo, Severity};
+use crate::validation::RuleInfo;
 
 /// The rule that is broken by a trace without its beginning.
-pub(super) const BEGINNING: RuleInfo = RuleInfo {
-    id: "TR10",
-    severity: Severity::Error,
-    summary: "A trace is complete from its first record.",
-    why: "A file whose first record is a step or a control is a part of a trace: the preceding \
+pub(super) const BEGINNING: RuleInfo = RuleInfo::error(
+    "TR10",
+    "A trace is complete from its first record.",
+    "A file whose first record is a step or a control is a part of a trace: the preceding \
           records, including the header, were lost or are in another file. prev_hash of that \
           record is the missing record_hash. If the vault has the trace up to that point, adding \
           the file stores both as one trace; otherwise add the whole trace, or its parts together.",
-};
+);
 
 /// Whether another record can follow those read so far.
 ///

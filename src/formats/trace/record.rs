@@ -6,17 +6,16 @@ use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::canonical::c14n_v1::{self, NonFiniteNumber};
 use crate::json::reader::{self, Limits, ReadError, excerpt};
-use crate::validation::{Finder, Findings, RuleInfo, Severity};
+use crate::validation::{Finder, Findings, RuleInfo};
 
 /// The rule for the file as a whole.
-pub(super) const LINE_FORMAT: RuleInfo = RuleInfo {
-    id: "TR1",
-    severity: Severity::Error,
-    summary: "Every line holds one record and ends with a line feed only; no line is blank.",
-    why: "Tools that append to traces and compare them rely on one record per line. A carriage return \
+pub(super) const LINE_FORMAT: RuleInfo = RuleInfo::error(
+    "TR1",
+    "Every line holds one record and ends with a line feed only; no line is blank.",
+    "Tools that append to traces and compare them rely on one record per line. A carriage return \
           anywhere, a blank line or an empty file is rejected. A last line without a line feed is accepted \
           with a warning: it is complete if its hash matches, but the writer may have been interrupted.",
-};
+);
 
 /// The lines of a trace, without their line feeds.
 pub(super) struct TraceLines<'a> {

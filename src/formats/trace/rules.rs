@@ -4,18 +4,14 @@ use super::time::{self, TimestampClass};
 use crate::artifact::{SupportedMajors, is_semver};
 use crate::json::reader::excerpt;
 use crate::json::{Number, Value};
-use crate::validation::{Finder, Rule, RuleInfo, Severity};
-
-const fn info(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
-    RuleInfo { id, severity: Severity::Error, summary, why }
-}
+use crate::validation::{Finder, Rule, RuleInfo};
 
 type TraceRecordCheck = fn(&TraceRecord<'_>, &mut Finder<'_>);
 
 /// Rules for every record. TR1 applies to the file and is in `lines.rs`.
 pub(super) static RULES: [Rule<TraceRecordCheck>; 10] = [
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "TR2",
             "The first record is a header, all others are steps or controls, with their required members.",
             "Required members are present, and strings are not empty. The header states a version of \
@@ -26,7 +22,7 @@ pub(super) static RULES: [Rule<TraceRecordCheck>; 10] = [
         check: shape,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "TR3",
             "index is the number of the record, from 0.",
             "A gap shows that a record was removed, a duplicate that one was inserted. The header may omit it.",
@@ -34,7 +30,7 @@ pub(super) static RULES: [Rule<TraceRecordCheck>; 10] = [
         check: index,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "TR4",
             "record_hash is the hash of the record.",
             "It is the SHA-256, in bare lowercase hex digits, of the canonical record without \
@@ -43,7 +39,7 @@ pub(super) static RULES: [Rule<TraceRecordCheck>; 10] = [
         check: record_hash,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "TR5",
             "prev_hash is the record_hash of the preceding record.",
             "This chains the records: none can be changed, moved or removed without changing all that follow.",
@@ -51,7 +47,7 @@ pub(super) static RULES: [Rule<TraceRecordCheck>; 10] = [
         check: prev_hash,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "TR6",
             "A step begins in the state in which the preceding record ended.",
             "state_before_hash of the first step is the header's initial_state_hash, of every \
@@ -60,7 +56,7 @@ pub(super) static RULES: [Rule<TraceRecordCheck>; 10] = [
         check: state,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "TR7",
             "A step's result conforms to the StepResult contract.",
             "success has an output and no errors, failed has errors and no output, skipped has neither; \
@@ -69,7 +65,7 @@ pub(super) static RULES: [Rule<TraceRecordCheck>; 10] = [
         check: record::check_result,
     },
     Rule {
-        info: info(
+        info: RuleInfo::error(
             "TR8",
             "A control record has a known action and a usable stop condition.",
             "control_type is loop; action is repeat, stop or max_iterations_reached; loop_iteration counts from 1; the \
@@ -78,24 +74,22 @@ pub(super) static RULES: [Rule<TraceRecordCheck>; 10] = [
         check: record::check_control,
     },
     Rule {
-        info: RuleInfo {
-            id: "TR9",
-            severity: Severity::Warning,
-            summary: "An output_hash that is a digest is the hash of the output.",
-            why: "The format leaves output_hash to the writer, so this is a warning. In the traces of the original \
+        info: RuleInfo::warning(
+            "TR9",
+            "An output_hash that is a digest is the hash of the output.",
+            "The format leaves output_hash to the writer, so this is a warning. In the traces of the original \
                   engine it always holds; where it does not, the output may have been edited.",
-        },
+        ),
         check: record::output_hash,
     },
     Rule { info: BEGINNING, check: beginning },
     Rule {
-        info: RuleInfo {
-            id: "TR11",
-            severity: Severity::Warning,
-            summary: "created_at is a valid date and time.",
-            why: "The format's own tools check the form only, so 2026-02-30T00:00:00Z is \
+        info: RuleInfo::warning(
+            "TR11",
+            "created_at is a valid date and time.",
+            "The format's own tools check the form only, so 2026-02-30T00:00:00Z is \
                   accepted with a warning. Do not rely on it when sorting traces by time.",
-        },
+        ),
         check: created_at,
     },
 ];

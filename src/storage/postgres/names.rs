@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use parking_lot::RwLock;
+
 use super::error::{PostgresError, PostgresResult};
 use super::session::DatabaseTransaction;
 use crate::artifact::{Admitted, Kind, Role};
 use crate::storage::Prepared;
 use crate::storage::catalog::MentionRole;
 use crate::storage::sql::SqlSession as _;
-use parking_lot::RwLock;
 
 /// All kinds and roles at some time.
 #[derive(Clone, Debug, Default)]

@@ -192,7 +192,7 @@ fn try_to_create(
     if found == 0 {
         transaction.batch_execute(VAULT)?;
         transaction.execute_typed("UPDATE vault SET format_version = $1", &[(&VERSION, Type::INT8)])?;
-        // Nobody is to take what becomes a copy for a vault before.
+        // What becomes a copy must not be taken for a vault before.
         if creation == CreationPolicy::ForCopy {
             transaction.execute_typed("UPDATE head SET is_incomplete = true WHERE id = 1", &[])?;
         }

@@ -223,7 +223,8 @@ pub(super) fn create_alone(connection: &mut Connection, creation: CreationPolicy
     Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None))
 }
 
-/// Creates the schema in an empty database, and marks it if it is to become a copy: nobody is to take it for a vault before.
+/// Creates the schema in an empty database, and marks it if it is to become a copy, which must not be taken for a vault
+/// before.
 fn create_for(connection: &mut Connection, creation: CreationPolicy) -> rusqlite::Result<()> {
     create(connection)?;
     if creation == CreationPolicy::ForCopy { mark_incomplete(connection, true) } else { Ok(()) }

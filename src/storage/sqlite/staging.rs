@@ -52,7 +52,7 @@ impl<'v> StagedDatabase<'v> {
     }
 }
 
-/// Lets SQLite remove the log of the database at `path` if nobody has it open: a process that was killed leaves it.
+/// Lets SQLite remove the log of the database at `path` if no process has it open: one that was killed leaves it.
 fn remove_unused_log(path: &Path) {
     if sibling_path(path, "-wal").exists() {
         // What is no vault, or cannot be written, keeps its log, which is then the reason for an error.

@@ -11,7 +11,7 @@ use crate::intake::{
     SourceError,
 };
 use crate::storage::{KindConflict, StorageError, Tombstone};
-use crate::validation::{Findings, Report, RuleInfo, Severity, Violation};
+use crate::validation::{Findings, Report, RuleInfo, Violation};
 
 /// An examined document, with the value made from its admission.
 pub(super) struct Examination<A> {
@@ -173,35 +173,32 @@ fn judge_end<A>(
 }
 
 /// The rule that a removed artifact is not added again.
-pub const REMOVED: RuleInfo = RuleInfo {
-    id: "REMOVED",
-    severity: Severity::Error,
-    summary: "An artifact that was removed from a vault is added again only on request.",
-    why: "It was removed for a reason, and files, packs and bundles that still contain it must not undo that silently. \
+pub const REMOVED: RuleInfo = RuleInfo::error(
+    "REMOVED",
+    "An artifact that was removed from a vault is added again only on request.",
+    "It was removed for a reason, and files, packs and bundles that still contain it must not undo that silently. \
           The rule also applies to a pack with a session, or any other file, that was removed. If it is \
           allowed, the artifact is stored again; the journal records that and by whom.",
-};
+);
 
 /// The rule that a core hash identifies one artifact, of one kind.
-pub const OTHER_KIND: RuleInfo = RuleInfo {
-    id: "CONFLICT",
-    severity: Severity::Error,
-    summary: "The core hash of an artifact is not that of a stored artifact of another kind.",
-    why: "The canonical bytes whose SHA-256 is the core hash of an artifact would, as a kind that takes any bytes, be an \
+pub const OTHER_KIND: RuleInfo = RuleInfo::error(
+    "CONFLICT",
+    "The core hash of an artifact is not that of a stored artifact of another kind.",
+    "The canonical bytes whose SHA-256 is the core hash of an artifact would, as a kind that takes any bytes, be an \
           artifact with the same hash. A hash must not identify two artifacts: of the two, the one that was stored first \
           remains until it is removed. The canonical bytes of a stored artifact can always be computed from it, so they \
           need not be stored again.",
-};
+);
 
 /// The rule that the vault returns what is added to it.
-pub const UNREADABLE: RuleInfo = RuleInfo {
-    id: "UNREADABLE",
-    severity: Severity::Error,
-    summary: "The vault returns an artifact that is added with every byte.",
-    why: "An artifact that is added again is not stored again, and the bytes that the vault has of it may have been damaged \
+pub const UNREADABLE: RuleInfo = RuleInfo::error(
+    "UNREADABLE",
+    "The vault returns an artifact that is added with every byte.",
+    "An artifact that is added again is not stored again, and the bytes that the vault has of it may have been damaged \
           since. They are read back and compared with what is added. If they differ, they are restored from it; if that \
           is not possible, the artifact is rejected and its file is kept, because it may be the only good copy.",
-};
+);
 
 /// The rules of adding, which apply in addition to those of the kind.
 pub const RULES: [RuleInfo; 3] = [REMOVED, OTHER_KIND, UNREADABLE];

@@ -8,16 +8,11 @@ use crate::artifact::{RunCall, RunCallResult};
 use crate::formats::{ContractTerms, IoRef};
 use crate::json::reader::excerpt;
 use crate::json::{Object, Value};
-use crate::validation::{Findings, RuleInfo, Severity};
-
-const fn rule(id: &'static str, severity: Severity, summary: &'static str, why: &'static str) -> RuleInfo {
-    RuleInfo { id, severity, summary, why }
-}
+use crate::validation::{Findings, RuleInfo};
 
 /// AU7: required refs are attested.
-pub(super) const REQUIRED: RuleInfo = rule(
+pub(super) const REQUIRED: RuleInfo = RuleInfo::error(
     "AU7",
-    Severity::Error,
     "The run attests every ref that the contract requires.",
     "A ref with required: true is attested, before the effects that depend on it: those on any ref if it is read, else \
      those on itself. It is attested by a call of it that returned a result, by evidence of an effect on it, or if \
@@ -27,9 +22,8 @@ pub(super) const REQUIRED: RuleInfo = rule(
 );
 
 /// AU8: calls use declared targets.
-pub(super) const TARGETS: RuleInfo = rule(
+pub(super) const TARGETS: RuleInfo = RuleInfo::error(
     "AU8",
-    Severity::Error,
     "The run calls only what the contract declares.",
     "io_refs is the closure of everything that an agent may access. A call belongs to a ref if it states the ref, if its tool has the \
      ref's name, with or without the part before the colon, or a name that begins with it and a separator (tracker.label \
@@ -37,18 +31,16 @@ pub(super) const TARGETS: RuleInfo = rule(
 );
 
 /// AU9: calls use declared modes.
-pub(super) const MODES: RuleInfo = rule(
+pub(super) const MODES: RuleInfo = RuleInfo::error(
     "AU9",
-    Severity::Error,
     "Calls and effects match the modes of their refs.",
     "A call that states read, write or mutate, or an HTTP method, must be allowed by the mode of its ref; mutate allows \
      all. An effect that is not idempotent, or that can be rolled back, does more than read.",
 );
 
 /// AU10: payloads match their schemas.
-pub(super) const SCHEMAS: RuleInfo = rule(
+pub(super) const SCHEMAS: RuleInfo = RuleInfo::error(
     "AU10",
-    Severity::Error,
     "Payloads match the schemas of their refs.",
     "Data sent to a ref that is written or mutated, and data returned from one that is read, is checked against the JSON \
      Schema of the ref: one in the contract, or one in the vault, named as sha256:…, optionally followed by # and \
@@ -56,9 +48,8 @@ pub(super) const SCHEMAS: RuleInfo = rule(
 );
 
 /// AU11: schemas are usable.
-pub(super) const UNCHECKED: RuleInfo = rule(
+pub(super) const UNCHECKED: RuleInfo = RuleInfo::warning(
     "AU11",
-    Severity::Warning,
     "Every payload can be checked against a schema.",
     "Payloads are not checked if the schema is a path, is not in the vault, is not a JSON Schema, refers to something \
      outside itself, or is too large or too complex to be checked within bounds, or if the payload is too large or \
@@ -66,17 +57,15 @@ pub(super) const UNCHECKED: RuleInfo = rule(
 );
 
 /// AU12: there are effects to verify.
-pub(super) const EFFECTS: RuleInfo = rule(
+pub(super) const EFFECTS: RuleInfo = RuleInfo::error(
     "AU12",
-    Severity::Error,
     "The contract states effects.",
     "Without effects, an audit has nothing to verify and must not be mistaken for one that verified everything.",
 );
 
 /// AU13: contents outside the run are what their hashes say.
-pub(super) const CONTENTS: RuleInfo = rule(
+pub(super) const CONTENTS: RuleInfo = RuleInfo::error(
     "AU13",
-    Severity::Error,
     "Contents in the vault whose hashes a run states have the form that its format defines.",
     "The problem specification and the states of a trace are hashed as canonical JSON (json-c14n-v1), so bytes in the \
      vault with such a hash must be an object in this form. Otherwise the trace states the hash of \
@@ -84,9 +73,8 @@ pub(super) const CONTENTS: RuleInfo = rule(
 );
 
 /// AU14: calls that are not idempotent have a nonce.
-pub(super) const NONCES: RuleInfo = rule(
+pub(super) const NONCES: RuleInfo = RuleInfo::error(
     "AU14",
-    Severity::Error,
     "Calls of effects that are not idempotent have a nonce.",
     "The caller must supply a deterministic nonce, by which a repeated request is recognized: the argument that the \
      contract names as nonce, or else a member nonce, idempotency_key, idempotency_token, client_token, \
@@ -96,9 +84,8 @@ pub(super) const NONCES: RuleInfo = rule(
 );
 
 /// AU15: calls of keyed effects have their key fields.
-pub(super) const KEYS: RuleInfo = rule(
+pub(super) const KEYS: RuleInfo = RuleInfo::error(
     "AU15",
-    Severity::Error,
     "Calls of keyed effects have their key fields.",
     "A repeated request of a keyed effect is recognized by its key fields, so each of them must be among the arguments, \
      and not null. Calls whose arguments are not recorded are not checked.",
@@ -106,9 +93,8 @@ pub(super) const KEYS: RuleInfo = rule(
 
 /// The audit rules.
 pub const RULES: [RuleInfo; 15] = [
-    rule(
+    RuleInfo::error(
         "AU1",
-        Severity::Error,
         "Evidence of type hash is the digest of known bytes.",
         "Verified: the digest, with or without sha256:, is listed in success in the contract; or is the digest of the text \
          that of points to, a JSON Pointer below /arguments or /result of the call; or of the pack file that \
@@ -116,34 +102,30 @@ pub const RULES: [RuleInfo; 15] = [
          The output names the bytes. Failed: it is not the digest of the required bytes, or is not a digest. \
          Inconclusive: the bytes are not known.",
     ),
-    rule(
+    RuleInfo::error(
         "AU2",
-        Severity::Error,
         "Evidence of type status has a value that means success.",
         "Verified: a value listed in success in the contract; if none is listed, ok, success, succeeded, completed, \
          done or true. Failed: a value not in success, or one in failure; if success is not stated, also aborted, \
          canceled, cancelled, crashed, denied, error, errored, failed, failure, false, rejected, timed_out and timeout. \
          Inconclusive: anything else. Case is ignored. success and failure are members of the evidence or of the effect.",
     ),
-    rule(
+    RuleInfo::error(
         "AU3",
-        Severity::Error,
         "Evidence of type range is a number within the bounds that the contract states.",
         "Bounds are minimum and maximum (or min and max), exclusiveMinimum and exclusiveMaximum of the evidence. Numbers \
          are compared exactly. Verified: a number within them. Failed: a number outside them, or not a number. Inconclusive: the \
          contract states no bounds.",
     ),
-    rule(
+    RuleInfo::warning(
         "AU4",
-        Severity::Warning,
         "An effect that is not idempotent has a nonce or a reason.",
         "The specification requires such effects to have a deterministic nonce or a reason why retries are unsafe. Either \
          is a member nonce or reason, a non-empty string, of the effect or of its idempotency. Effects \
          without one are listed; this does not affect their verdicts. IC6 reports the same when the contract is added.",
     ),
-    rule(
+    RuleInfo::error(
         "AU5",
-        Severity::Error,
         "Evidence comes from recorded results.",
         "Evidence is searched in the output of tool.response steps, in the output of successful steps of a trace, and in \
          runner.json and evidence.json of a pack, except values they report as configured or proposed. Values do not count that a \
@@ -151,9 +133,8 @@ pub const RULES: [RuleInfo; 15] = [
          a result; metric is the name of a member, at the smallest depth at which it occurs; with both, the metric is a \
          member of the value at the path. Either is accepted for every type. Without a source the effect is pending.",
     ),
-    rule(
+    RuleInfo::error(
         "AU6",
-        Severity::Error,
         "Evidence of an effect is from calls of its target.",
         "If a run names what it calls, only calls of the effect's target count, as described in AU8; for an effect that \
          states tool or tools, only calls of these; and a call whose tool has the name of an effect, or that states one, counts for that effect. With several effects \

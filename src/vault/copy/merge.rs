@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use parking_lot::Mutex;
+
 use super::outcome::{
     CopiedAnnotations, CopyAnswer, CopyError, CopyMode, CopyOptions, CopyProgress, CopyWatch,
     RejectedCapture, empty_answer,
@@ -20,7 +22,6 @@ use crate::vault::add::{
     self, AddMonitor, CommonAnnotations, DocumentOutcome, ExaminedDocument, Recorded, SourcePaths,
 };
 use crate::vault::merging::{self, MergeOutcome, MergedAnnotation};
-use parking_lot::Mutex;
 
 /// Maximum number of rejected captures that are listed.
 const LISTED: usize = 10;

@@ -10,7 +10,7 @@ use crate::storage::{
     Adoption, AppendedEntry, ArtifactRecord, CaptureRecord, Filter, Head, JournalQuery, Order, Page,
     Prepared, RecordedEntry, Snapshot, StoredMember,
 };
-use crate::validation::{Report, RuleInfo, Severity, Violation};
+use crate::validation::{Report, RuleInfo, Violation};
 use crate::vault::Vault;
 use crate::vault::fsck::admit_stored;
 
@@ -19,12 +19,11 @@ const BATCH_ENTRIES: usize = 1_000;
 const BATCH_BYTES: u64 = 16 << 20;
 
 /// The rule that the bytes of an artifact prove its hashes and its kind.
-const IDENTITY: RuleInfo = RuleInfo {
-    id: "IDENTITY",
-    severity: Severity::Error,
-    summary: "The bytes of an artifact have the kind and the hashes that the journal records.",
-    why: "A copy takes nothing over that its bytes do not prove.",
-};
+const IDENTITY: RuleInfo = RuleInfo::error(
+    "IDENTITY",
+    "The bytes of an artifact have the kind and the hashes that the journal records.",
+    "A copy takes nothing over that its bytes do not prove.",
+);
 
 /// Copies everything in `source` to `target`, from the last adopted entry on.
 pub(super) fn copy(

@@ -6,7 +6,6 @@ use std::path::Path;
 use runvault::Vault;
 use runvault::digest::{CoreHash, Digest};
 use runvault::recorders::{self, CallExportError, ExportFormat, TrajectoryHead, trajectory};
-use runvault::vault::links::{Direction, LinksRequest};
 use runvault::vault::show::ShowRequest;
 use runvault::vault::view::ViewRequest;
 
@@ -85,14 +84,8 @@ fn following(vault: &Vault, core: CoreHash) -> Result<Vec<(CoreHash, Vec<u8>)>, 
     let mut parts: Vec<(CoreHash, Vec<u8>)> = Vec::new();
     loop {
         let last = parts.last().map_or(core, |(part, _)| *part);
-        let request = LinksRequest {
-            relation: Some(CONTINUES.to_owned()),
-            direction: Some(Direction::In),
-            ..LinksRequest::new(last)
-        };
-        let nodes = vault.run(&request)?.nodes;
         let is_known = |other: &CoreHash| *other == core || parts.iter().any(|(part, _)| part == other);
-        let next = nodes.into_iter().filter_map(|node| node.target.core_hash).find(|other| !is_known(other));
+        let next = vault.linked_by(last, CONTINUES)?.into_iter().find(|other| !is_known(other));
         let Some(next) = next else { return Ok(parts) };
         let document = vault.get(&next.0.into())?;
         parts.push((next, document));
@@ -110,18 +103,11 @@ fn pack_of(
     if recorders::has_calls(&document) {
         return Ok((core, document));
     }
-    let request = LinksRequest {
-        relation: Some(REPLAYS.to_owned()),
-        direction: Some(Direction::In),
-        ..LinksRequest::new(core)
-    };
     let mut packs = Vec::new();
-    for node in vault.run(&request)?.nodes {
-        if let Some(other) = node.target.core_hash.filter(|other| *other != core) {
-            let document = vault.get(&other.0.into())?;
-            if recorders::has_calls(&document) {
-                packs.push((other, document));
-            }
+    for other in vault.linked_by(core, REPLAYS)? {
+        let document = vault.get(&other.0.into())?;
+        if recorders::has_calls(&document) {
+            packs.push((other, document));
         }
     }
     if packs.len() > 1 && packs.iter().any(|(pack, _)| selected.contains(pack)) {

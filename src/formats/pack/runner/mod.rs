@@ -3,13 +3,13 @@
 mod timing;
 
 use super::member_rules::{
-    PackMemberFinder, PackMemberRule, SCHEMA, boolean, filled, info, number, object, one_of, text, type_name,
+    PackMemberFinder, PackMemberRule, SCHEMA, boolean, filled, number, object, one_of, text, type_name,
 };
 use super::members::canonical_hash;
 use super::patch::is_absolute;
 use crate::json::Value;
 use crate::json::reader::excerpt;
-use crate::validation::utf16_order;
+use crate::validation::{RuleInfo, utf16_order};
 
 /// The objects of a runner record.
 const OBJECTS: [&str; 7] = ["platform", "sandbox", "limits", "commands", "context", "timing", "exit"];
@@ -20,7 +20,7 @@ const FORBIDDEN_PREFIXES: [&str; 6] = ["SSH_", "NPM_", "GIT_", "AWS_", "OPENAI_"
 /// All rules except the last.
 pub(super) static RULES: [PackMemberRule; 11] = [
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "RN1",
             "runner.json: runner_schema_version is 1.0.0.",
             "Records of other versions follow other rules, which this program does not support.",
@@ -34,7 +34,7 @@ pub(super) static RULES: [PackMemberRule; 11] = [
         },
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "RN2",
             "runner.json: runner_id is like runner_20260101_120000_ab12, runner_version is not empty.",
             "They distinguish the records of different runners, and are hashed.",
@@ -42,7 +42,7 @@ pub(super) static RULES: [PackMemberRule; 11] = [
         check: ids,
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "RN3",
             "runner.json: the platform is known.",
             "os is linux, darwin or win32; arch is x64, arm64 or ia32; node_version begins with v; npm_version is a \
@@ -51,7 +51,7 @@ pub(super) static RULES: [PackMemberRule; 11] = [
         check: platform,
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "RN4",
             "runner.json: the sandbox is described consistently.",
             "backend is process, container, vm or none; isolation_level is strict, standard or none, and none only \
@@ -60,7 +60,7 @@ pub(super) static RULES: [PackMemberRule; 11] = [
         check: sandbox,
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "RN5",
             "runner.json: limits are within their bounds.",
             "timeout_ms is 1,000 to 600,000, max_output_files 1 to 10,000, max_total_output_bytes 1,024 to \
@@ -69,7 +69,7 @@ pub(super) static RULES: [PackMemberRule; 11] = [
         check: limits,
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "RN6",
             "runner.json: lists of commands are sorted and do not overlap; a shell is named.",
             "A command that is both allowed and blocked would leave it unclear what the runner did.",
@@ -77,7 +77,7 @@ pub(super) static RULES: [PackMemberRule; 11] = [
         check: commands,
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "RN7",
             "runner.json: write roots are sorted, relative and do not escape.",
             "The runner could write below them, so none may be absolute or contain ...",
@@ -85,7 +85,7 @@ pub(super) static RULES: [PackMemberRule; 11] = [
         check: write_roots,
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "RN8",
             "runner.json: the context is neutral.",
             "working_dir is a single dot; env_allowlist is sorted and has no variable that begins with SSH_, NPM_, GIT_, \
@@ -94,7 +94,7 @@ pub(super) static RULES: [PackMemberRule; 11] = [
         check: context,
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "RN9",
             "runner.json: times are well-formed and consistent.",
             "Times are like 2026-01-01T12:00:00.000Z; milliseconds are optional. The end is not before the \
@@ -103,7 +103,7 @@ pub(super) static RULES: [PackMemberRule; 11] = [
         check: timing::check,
     },
     PackMemberRule {
-        info: info(
+        info: RuleInfo::error(
             "RN10",
             "runner.json: the exit is described.",
             "code is an integer from 0 to 255; signal, if present, is \
@@ -116,7 +116,7 @@ pub(super) static RULES: [PackMemberRule; 11] = [
 
 /// Checked if neither SCHEMA nor RN1 is broken.
 pub(super) static CANONICAL: [PackMemberRule; 1] = [PackMemberRule {
-    info: info(
+    info: RuleInfo::error(
         "RN12",
         "runner.json has a canonical form.",
         "A number that overflows to infinity cannot be written canonically, even where it is not hashed.",
