@@ -258,8 +258,9 @@ pub(super) fn delete_strays<S: SqlSession>(
 }
 
 /// Tables of a vault in a file, with the conditions for rows that belong to nothing.
-const UNUSED: [(&str, &str); 3] = [
+const UNUSED: [(&str, &str); 4] = [
     ("attribute", "value NOT IN (SELECT id FROM attribute_value)"),
+    ("attribute_value", "id NOT IN (SELECT value FROM attribute)"),
     (
         "payload",
         "blob NOT IN (SELECT id FROM blob) AND blob NOT IN (SELECT base FROM payload WHERE base IS NOT NULL)",

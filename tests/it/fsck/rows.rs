@@ -382,6 +382,7 @@ fn rows_that_take_the_place_of_others_or_are_added_are_repaired() {
         "INSERT INTO sqlite_sequence VALUES ('dictionary', -1)",
         "INSERT INTO sqlite_sequence VALUES ('artifact', 1)",
         "INSERT INTO tombstone VALUES (zeroblob(32), 999, 0, zeroblob(32), 'rpk', NULL, NULL, 0, 0)",
+        "INSERT INTO attribute_value (name, value) VALUES ('agent', 'none')",
     ] {
         let sandbox = of_bytes(&bytes);
         change(&sandbox, damage);

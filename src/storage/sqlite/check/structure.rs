@@ -222,6 +222,12 @@ fn questions() -> Vec<Question> {
             format!("SELECT quote(name), quote(seq) FROM sqlite_sequence WHERE {} ORDER BY rowid",
                 wrong_last_number()),
         ),
+        Question::new(
+            SURPLUS_ROW,
+            Table("attribute_value"),
+            "{} of its rows are values that no artifact has",
+            "SELECT count(*) FROM attribute_value WHERE id NOT IN (SELECT value FROM attribute) HAVING count(*) > 0",
+        ),
         sql::wrong_creation_times(Dialect::Sqlite),
     ]
 }
