@@ -90,7 +90,9 @@ fn read_zip(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns> {
     let root = reader::read(&header, limits).map_err(|error| Fault::of_text(&error, 1).inside(name))?;
     let header = InspectLogHeader::read(&LocatedValue::new(&root, "")).map_err(|fault| fault.inside(name))?;
     let mut samples: Vec<_> = files.iter().filter(|(path, _)| path.starts_with(SAMPLES)).collect();
-    let is_divided = |path: &str| path.strip_prefix(SAMPLES).is_some_and(|name| name.contains('/'));
+    let is_divided = |path: &str| {
+        path.strip_prefix(SAMPLES).is_some_and(|name| name.contains('/') && !is_of_one_sample(name))
+    };
     if let Some((path, _)) = samples.iter().find(|(path, _)| is_divided(path)) {
         let message = "the samples are divided into several files, as in version 3 of the format, which is not supported";
         return Err(Fault::new(SHAPE, path.as_str(), message));
@@ -104,6 +106,12 @@ fn read_zip(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns> {
         header.sample(&LocatedValue::new(&sample, path.as_str()), &mut budget, &mut recording)?;
     }
     Ok(recording)
+}
+
+/// Returns whether this is the name of the file of a sample: its id, which can contain slashes, and the number of its epoch.
+fn is_of_one_sample(name: &str) -> bool {
+    let numbered = name.strip_suffix(ENDING).and_then(|name| name.rsplit_once("_epoch_"));
+    numbered.is_some_and(|(_, epoch)| !epoch.is_empty() && epoch.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
 fn list(recording: &mut ImportedRuns, location: impl Into<String>, reason: impl Into<String>) {

@@ -42,22 +42,23 @@ pub fn read<R: Read + Seek>(
     is_member: &dyn Fn(&str) -> bool,
     limits: ArchiveLimits,
 ) -> ArchiveContents {
-    let (raw, error) = read_raw(format, input, is_member, limits);
+    let may_be_member = |path: &str| flat::may_be_member(path, is_member);
+    let (raw, error) = read_raw(format, input, &may_be_member, limits);
     ArchiveContents { entries: flat::flatten(raw), error }
 }
 
-/// Reads the files of the archive `input` that have member names, at the top level or in a directory there, within
-/// `limits`. Returns them with their paths as stored.
+/// Reads the files of the archive `input` whose paths, as stored, are `wanted`, within `limits`. Returns them with these
+/// paths.
 ///
 /// # Errors
 /// Returns an error if the archive cannot be read to its end.
 pub fn read_files<R: Read + Seek>(
     format: ArchiveFormat,
     input: R,
-    is_member: &dyn Fn(&str) -> bool,
+    is_wanted: &dyn Fn(&str) -> bool,
     limits: ArchiveLimits,
 ) -> Result<Vec<(String, Vec<u8>)>, ArchiveError> {
-    let (raw, error) = read_raw(format, input, is_member, limits);
+    let (raw, error) = read_raw(format, input, is_wanted, limits);
     let file = |entry: RawEntry| match entry.content {
         EntryContent::File(bytes) => Some((entry.path, bytes)),
         _ => None,
@@ -68,14 +69,14 @@ pub fn read_files<R: Read + Seek>(
 fn read_raw<R: Read + Seek>(
     format: ArchiveFormat,
     mut input: R,
-    is_member: &dyn Fn(&str) -> bool,
+    is_wanted: &dyn Fn(&str) -> bool,
     limits: ArchiveLimits,
 ) -> (Vec<RawEntry>, Option<ArchiveError>) {
     let size = input.seek(SeekFrom::End(0)).and_then(|size| input.rewind().map(|()| size));
     let mut raw = Vec::new();
     let read = size.map_err(|error| broken(&error)).and_then(|size| {
         let mut budget = DecompressionBudget::new(size, limits.bytes);
-        let mut reader = ArchiveReader { raw: &mut raw, is_member, most_entries: limits.entries };
+        let mut reader = ArchiveReader { raw: &mut raw, is_wanted, most_entries: limits.entries };
         match format {
             ArchiveFormat::Zip => reader.zip(input, size, &mut budget),
             ArchiveFormat::Tar => reader.tar(BufReader::new(input), budget),
@@ -142,7 +143,7 @@ impl DecompressionBudget {
 
 struct ArchiveReader<'r> {
     raw: &'r mut Vec<RawEntry>,
-    is_member: &'r dyn Fn(&str) -> bool,
+    is_wanted: &'r dyn Fn(&str) -> bool,
     most_entries: usize,
 }
 
@@ -179,9 +180,7 @@ impl ArchiveReader<'_> {
         let mut locals = Vec::new();
         for index in 0..archive.len() {
             let (entry, local) = zip_entry(&archive, index)?;
-            if matches!(entry.content, EntryContent::Unexpected)
-                && flat::may_be_member(&entry.path, self.is_member)
-            {
+            if matches!(entry.content, EntryContent::Unexpected) && (self.is_wanted)(&entry.path) {
                 members.push((index, self.raw.len()));
             }
             self.push(entry)?;
@@ -262,7 +261,7 @@ impl ArchiveReader<'_> {
                 EntryContent::Link
             } else if is_directory || !sort.is_file() && !sort.is_contiguous() {
                 EntryContent::Other
-            } else if flat::may_be_member(&path, self.is_member) {
+            } else if (self.is_wanted)(&path) {
                 EntryContent::File(budget.read(&mut entry)?)
             } else {
                 EntryContent::Unexpected

@@ -111,6 +111,11 @@ impl OtelSpan {
         (of_ai_sdk || self.attributes.contains_key("gen_ai.request.model")) && self.why_other().is_none()
     }
 
+    /// Returns whether it is a call of a model in any form.
+    pub(super) fn is_of_model(&self) -> bool {
+        self.is_call() || self.has_bodies()
+    }
+
     /// Returns whether it is a call for embeddings.
     fn is_embedding(&self) -> bool {
         let operation = self.text("gen_ai.operation.name");
@@ -151,7 +156,7 @@ impl OtelSpan {
             return self.into_exchange_of_bodies().map(|exchange| (exchange, Vec::new()));
         }
         let operation = self.text("gen_ai.operation.name");
-        if !self.is_call() && !has_bodies {
+        if !self.is_of_model() {
             let which = operation.map(|operation| format!(": its operation is {operation}"));
             return Err(format!("the span is not a call of a model{}", which.unwrap_or_default()));
         }

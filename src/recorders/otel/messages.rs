@@ -469,7 +469,9 @@ const INVOCATION_PARAMETERS: &[&str] = &[
 
 fn openinference_message(place: &Numbered<'_>) -> Value<'static> {
     let place = Numbered::new(place.attributes, format!("{}.message", place.prefix));
-    let parts = place.inside("contents").filter_map(|part| {
+    // Thoughts are no part of what a model said.
+    let is_said = |part: &Numbered<'_>| part.word("message_content.type") != Some("reasoning");
+    let parts = place.inside("contents").filter(is_said).filter_map(|part| {
         let said = part.word("message_content.text").map(|said| ("text", text(said.to_owned())));
         let url = part.get("message_content.image.image.url");
         let url = url.map(|url| ("image_url", object([("url", url.clone())])));

@@ -145,7 +145,7 @@ impl OtelExport {
         for parent in repeats.filter_map(|one| parent_of(&one.span)) {
             *repeated.entry(parent).or_default() += 1;
         }
-        for ExportedSpan { span, .. } in self.spans.iter().filter(|one| one.span.is_call()) {
+        for ExportedSpan { span, .. } in self.spans.iter().filter(|one| one.span.is_of_model()) {
             let mut ancestor = parent_of(span);
             while let Some(id) = ancestor.filter(|id| !ancestors.contains(id)) {
                 ancestor = parents.get(&id).cloned().flatten();

@@ -199,6 +199,23 @@ fn logs_of_inspect_of_all_versions_are_read_or_refused_by_name() {
     }
 }
 
+/// Inspect names the file of a sample by its id.
+#[test]
+fn samples_with_slashes_in_their_ids_are_read() {
+    let sandbox = Sandbox::without_vault();
+    let report = lines(&import(&sandbox, &["inspect-ids-with-slashes.eval"], &[]).expect(0).stdout);
+    assert_eq!(cores(&report, "rpk").len(), 3, "{report:?}");
+}
+
+/// The thoughts of a model are not its answer, and the span around a call contains one.
+#[test]
+fn a_call_in_the_form_of_openinference_says_what_the_model_said() {
+    let imported = imported("span-openinference-reasoning.json");
+    assert_eq!(imported.output()["assembled_text"], "On its way.");
+    let [reason] = &imported.listed[..] else { panic!("{:?}", imported.listed) };
+    assert!(reason.ends_with("its calls of models have spans of their own"), "{reason}");
+}
+
 #[test]
 fn an_error_of_a_tool_is_one_of_its_run() {
     let imported = imported("inspect-tool-error.json");
