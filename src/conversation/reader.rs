@@ -1099,6 +1099,73 @@ mod tests {
         assert_eq!(errors, [None, Some("busy"), None]);
     }
 
+    /// What is asked and answered with a call of a tool without arguments, as each API streams it, and the message by which
+    /// clients repeat the answer.
+    fn calls_without_arguments() -> Vec<(&'static str, CallResponse, Json)> {
+        let chat = |arguments: Json| json!({"index": 0, "id": "c", "function": {"name": "now", "arguments": arguments}});
+        let delta = |arguments: Json| json!({"choices": [{"delta": {"tool_calls": [chat(arguments)]}}]});
+        let item = |arguments: &str| json!({"type": "function_call", "call_id": "c", "name": "now", "arguments": arguments});
+        let block = json!({"type": "tool_use", "id": "c", "name": "now", "input": {}});
+        let gemini = |call: Json| json!({"role": "model", "parts": [{"functionCall": call}]});
+        let tool_use = |input: Json| json!({"toolUseId": "c", "name": "now", "input": input});
+        let repeated = json!({"role": "assistant", "tool_calls": [chat(json!("{}"))]});
+        vec![
+            ("messages", streamed(&[delta(json!(""))]), repeated.clone()),
+            ("messages", streamed(&[delta(json!(null))]), repeated.clone()),
+            (
+                "messages",
+                said(&json!({"choices": [{"message": {"tool_calls": [chat(json!(""))]}}]})),
+                repeated,
+            ),
+            (
+                "input",
+                streamed(&[json!({"type": "response.output_item.done", "item": item("")})]),
+                item("{}"),
+            ),
+            (
+                "messages",
+                streamed(&[
+                    json!({"type": "content_block_start", "index": 0, "content_block": block}),
+                    json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": ""}}),
+                ]),
+                json!({"role": "assistant", "content": [block]}),
+            ),
+            (
+                "contents",
+                said(&json!({"candidates": [{"content": gemini(json!({"name": "now"}))}]})),
+                gemini(json!({"name": "now", "args": {}})),
+            ),
+            (
+                "messages",
+                streamed(&[
+                    json!({"contentBlockIndex": 0, "start": {"toolUse": {"toolUseId": "c", "name": "now"}}}),
+                    json!({"contentBlockIndex": 0, "delta": {"toolUse": {"input": ""}}}),
+                ]),
+                json!({"role": "assistant", "content": [{"toolUse": tool_use(json!({}))}]}),
+            ),
+        ]
+    }
+
+    #[test]
+    fn calls_without_arguments_are_recognized_where_they_are_repeated() {
+        for (list, answer, repeated) in calls_without_arguments() {
+            let asked = match list {
+                "contents" => json!({"role": "user", "parts": [{"text": "time?"}]}),
+                _ => json!({"role": "user", "content": "time?"}),
+            };
+            let found = conversation(&[
+                (json!({list: [asked]}), answer),
+                (json!({list: [asked, repeated]}), said(&json!({"choices": []}))),
+            ]);
+            assert_eq!(
+                described(&found).first().map(String::as_str),
+                Some("0 U:time? A:now{}"),
+                "{repeated}"
+            );
+            assert_eq!(found.threads, [ConversationThread { parent: None, calls: 2 }], "{repeated}");
+        }
+    }
+
     #[test]
     fn tools_that_servers_run_are_called_and_return() {
         let output = json!([
@@ -1125,7 +1192,7 @@ mod tests {
         assert_eq!(
             described(&found),
             [
-                r#"0 U:search A:web_search{"query":"q","type":"search"}|file_search["q"] = !|code_interpreter1 + 1 = 2|t{"x":1} = !down|image_generation = <png 3>"#,
+                r#"0 U:search A:web_search{"query":"q","type":"search"}|file_search["q"] = !|code_interpreter1 + 1 = 2|t{"x":1} = !down|image_generation{} = <png 3>"#,
                 "1 U:two A:code_executionprint(2) = 2|Two.",
                 "2 U:a A:1x3"
             ]

@@ -318,6 +318,7 @@ fn arguments(call: &MessageToolCall) -> Value<'static> {
     match reader::read(call.arguments.as_bytes(), &Limits::most()) {
         Ok(arguments @ Value::Object(_)) => arguments.to_owned_value(),
         Ok(other) => object([("input", other.to_owned_value())]),
+        Err(_) if call.arguments.trim().is_empty() => object([]),
         Err(_) => object([("input", text(call.arguments.clone()))]),
     }
 }

@@ -167,7 +167,7 @@ impl AnswerDecoder {
                     }
                 }
                 DecodedPart::ToolCall(call) => {
-                    let arguments = normalized(&call.arguments);
+                    let arguments = normalized_arguments(&call.arguments);
                     MessagePart::ToolCall(MessageToolCall { arguments, ..call })
                 }
                 DecodedPart::Whole(part) => part,
@@ -188,11 +188,23 @@ pub(crate) fn normalized(arguments: &str) -> String {
     read.map_or_else(|_| arguments.to_owned(), |value| compact::text(&value))
 }
 
+/// The arguments of a call of a tool without arguments.
+const NO_ARGUMENTS: &str = "{}";
+
+/// Returns the text of arguments as [`normalized`] does. Answers state that there are none as an empty text or as `null`, which
+/// clients repeat as an empty object.
+fn normalized_arguments(text: &str) -> String {
+    match text.trim() {
+        "" | "null" => NO_ARGUMENTS.to_owned(),
+        _ => normalized(text),
+    }
+}
+
 /// Returns a value as arguments of a tool: a text is JSON itself.
 pub(super) fn arguments(value: Option<&Value<'_>>) -> String {
     match value {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => normalized(text),
+        None | Some(Value::Null) => NO_ARGUMENTS.to_owned(),
+        Some(Value::String(text)) => normalized_arguments(text),
         Some(value) => compact::text(value),
     }
 }
