@@ -52,7 +52,7 @@ pub(super) const GEMINI: Provider = Provider {
         alternatives: &["candidates"],
         end_reasons: &["finishReason"],
         cut_off: &["MAX_TOKENS"],
-        tool_values: &["args", "functionCall", "functionResponse"],
+        tool_values: &["args", "functionCall", "functionResponse", "function_call", "function_response"],
         generated: &["responseId", "thoughtSignature", "thought_signature"],
         ..MemberRoles::NONE
     },
@@ -110,6 +110,9 @@ const fn endpoint(name: &'static str, path: &'static str) -> Endpoint {
         transport_inside: &[
             &["contents", "*", "parts", "*", "functionCall", "id"],
             &["contents", "*", "parts", "*", "functionResponse", "id"],
+            // LiteLLM writes names in the other way that the API accepts.
+            &["contents", "*", "parts", "*", "function_call", "id"],
+            &["contents", "*", "parts", "*", "function_response", "id"],
         ],
         has_model_in_path: true,
         ..Endpoint::new(name, path, &[])
