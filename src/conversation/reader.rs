@@ -136,24 +136,46 @@ pub(crate) struct DecodedCall<'b> {
     pub(crate) continues: bool,
 }
 
-/// Members of usages with the number of tokens of requests, and of answers.
-const TOKENS_IN: &[&str] =
-    &["prompt_tokens", "input_tokens", "promptTokenCount", "inputTokens", "prompt_eval_count"];
-const TOKENS_OUT: &[&str] =
-    &["completion_tokens", "output_tokens", "candidatesTokenCount", "outputTokens", "eval_count"];
-
-/// Returns the numbers of tokens in the request and in the answer that a usage states, as `parse` reads them.
-pub(crate) fn tokens<T>(usage: &Value<'_>, parse: fn(&Value<'_>) -> Option<T>) -> [Option<T>; 2] {
-    [TOKENS_IN, TOKENS_OUT].map(|names| names.iter().find_map(|name| usage.get(name).and_then(parse)))
+/// Members of usages with numbers of tokens.
+struct TokenMembers {
+    /// The number has one of these names.
+    names: &'static [&'static str],
+    /// What is counted apart from that number.
+    added: &'static [&'static str],
 }
 
-fn count(value: &Value<'_>) -> Option<u64> {
-    parse_count(value).and_then(|number| u64::try_from(number).ok())
+/// Those of the tokens of requests, and of answers. Gemini counts the results of the tools that it calls itself, and what the
+/// model thought, apart; other APIs count both in the number.
+const TOKENS_IN: TokenMembers = TokenMembers {
+    names: &["prompt_tokens", "input_tokens", "promptTokenCount", "inputTokens", "prompt_eval_count"],
+    added: &["toolUsePromptTokenCount"],
+};
+const TOKENS_OUT: TokenMembers = TokenMembers {
+    names: &["completion_tokens", "output_tokens", "candidatesTokenCount", "outputTokens", "eval_count"],
+    added: &["thoughtsTokenCount"],
+};
+
+impl TokenMembers {
+    /// Returns the number of tokens that a usage states. A model can think and not answer.
+    fn number(&self, usage: &Value<'_>) -> Option<i64> {
+        let stated = |name: &&str| usage.get(name).and_then(parse_count);
+        let added = self.added.iter().filter_map(stated).reduce(i64::saturating_add);
+        match (self.names.iter().find_map(stated), added) {
+            (Some(number), Some(added)) => Some(number.saturating_add(added)),
+            (number, added) => number.or(added),
+        }
+    }
+}
+
+/// Returns the numbers of tokens in the request and in the answer that a usage states.
+pub(crate) fn tokens(usage: &Value<'_>) -> [Option<i64>; 2] {
+    [TOKENS_IN, TOKENS_OUT].map(|members| members.number(usage))
 }
 
 /// Returns the numbers of tokens in the request and in the answer, as far as the content of an answer states them.
 pub(crate) fn tokens_of(content: &AnswerContent) -> [Option<u64>; 2] {
-    content.usage.as_ref().map(|usage| tokens(usage, count)).unwrap_or_default()
+    let stated = content.usage.as_ref().map(tokens).unwrap_or_default();
+    stated.map(|number| number.and_then(|number| u64::try_from(number).ok()))
 }
 
 /// Returns what a request asks; `None` if it is in no known form.

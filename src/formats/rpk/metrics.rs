@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use super::envelope::{at, step_type};
 use super::exchanges::states_error;
 use super::texts::{self, BODIES, StepTextRole};
-use crate::artifact::attribute::{OptionalSum, TimeSpan, parse_count, parse_millionths, parse_milliseconds};
+use crate::artifact::attribute::{OptionalSum, TimeSpan, parse_millionths, parse_milliseconds};
 use crate::artifact::{AttributeInfo, Draft, MissingOffset, parse_timestamp};
 use crate::conversation::reader;
 use crate::json::{Object, Value};
@@ -136,7 +136,7 @@ pub(super) fn is_error(step: &Value<'_>) -> bool {
 
 /// Returns the numbers of input tokens and of output tokens that a step states.
 pub(super) fn tokens(step: &Value<'_>) -> [Option<i64>; 2] {
-    usage(step).map(|usage| reader::tokens(usage, parse_count)).unwrap_or_default()
+    usage(step).map(reader::tokens).unwrap_or_default()
 }
 
 /// Returns the object with the numbers of tokens of a model response.
@@ -222,8 +222,11 @@ mod tests {
         let chat = json!({"usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}});
         let anthropic = json!({"usage": {"input_tokens": 10, "output_tokens": 5}});
         let gemini = json!({"usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5}});
+        let apart = json!({"usageMetadata": {"promptTokenCount": 7, "toolUsePromptTokenCount": 3,
+            "candidatesTokenCount": 4, "thoughtsTokenCount": 1, "totalTokenCount": 15}});
+        let thought = json!({"usageMetadata": {"promptTokenCount": 10, "thoughtsTokenCount": 5}});
         let expected = ["tokens_input 10", "tokens_output 5", "tokens 15"];
-        for body in [chat, anthropic, gemini] {
+        for body in [chat, anthropic, gemini, apart, thought] {
             for output in [body.clone(), json!({"output": body, "error": null})] {
                 assert_eq!(described(&json!([{"type": "model.response", "output": output}])), expected);
                 assert!(described(&json!([{"type": "output.final", "output": output}])).is_empty());
