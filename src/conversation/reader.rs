@@ -1121,6 +1121,58 @@ mod tests {
         assert_eq!(errors, [None, Some("busy"), None]);
     }
 
+    #[test]
+    fn blocked_prompts_have_a_reason_and_no_answer() {
+        let blocked = json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT", "blockReasonMessage": "Not this."},
+            "usageMetadata": {"promptTokenCount": 4, "totalTokenCount": 4}});
+        let silent = json!({"promptFeedback": {"blockReason": "SAFETY"}});
+        let request = || json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]});
+        let found = conversation(&[
+            (request(), said(&blocked)),
+            (request(), streamed(&[blocked.clone(), blocked.clone()])),
+            (request(), said(&silent)),
+            (request(), streamed(&[silent])),
+        ]);
+        let shown = described(&found);
+        assert_eq!(shown, ["0 U:hi A:!Not this.", "1 A:!Not this.", "2 ", "2 "]);
+        let reasons = found.calls.iter().map(|call| call.finish_reason.as_deref().unwrap_or_default());
+        assert_eq!(
+            reasons.collect::<Vec<_>>(),
+            ["PROHIBITED_CONTENT", "PROHIBITED_CONTENT", "SAFETY", "SAFETY"]
+        );
+    }
+
+    #[test]
+    fn tools_of_anthropic_state_why_they_failed() {
+        let used = |id: &str| json!({"type": "server_tool_use", "id": id, "name": "w", "input": {}});
+        let result = |kind: &str, id: &str, content: Json| json!({"type": kind, "tool_use_id": id, "content": content});
+        let search = result(
+            "web_search_tool_result",
+            "1",
+            json!({"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}),
+        );
+        let fetch = result(
+            "web_fetch_tool_result",
+            "2",
+            json!({"type": "web_fetch_tool_error", "error_code": "url_not_accessible"}),
+        );
+        let edit = result(
+            "text_editor_code_execution_tool_result",
+            "3",
+            json!({"type": "text_editor_code_execution_tool_result_error", "error_code": "file_not_found", "error_message": "no a.txt"}),
+        );
+        let blocks = json!([used("1"), search, used("2"), fetch, used("3"), edit]);
+        let events = (0..).zip(blocks.as_array().unwrap()).map(
+            |(index, block): (u64, _)| json!({"type": "content_block_start", "index": index, "content_block": block}),
+        );
+        let streamed = streamed(&events.collect::<Vec<_>>());
+        for answer in [said(&json!({"type": "message", "content": blocks})), streamed] {
+            let found = conversation(&[(json!({"system": "S", "messages": []}), answer)]);
+            let expected = "0 S:S A:w{} = !max_uses_exceeded|w{} = !url_not_accessible|w{} = !no a.txt";
+            assert_eq!(described(&found), [expected]);
+        }
+    }
+
     /// What is asked and answered with a call of a tool without arguments, as each API streams it, and the message by which
     /// clients repeat the answer.
     fn calls_without_arguments() -> Vec<(&'static str, CallResponse, Json)> {

@@ -327,10 +327,20 @@ pub(crate) fn part(block: &Value<'_>) -> Option<MessagePart> {
             id: string("tool_use_id").map(str::to_owned),
             name: None,
             parts: parts(block.get("content"), part),
-            is_error: block.get("is_error") == Some(&Value::Bool(true)),
+            is_error: block.get("is_error") == Some(&Value::Bool(true))
+                || block.get("content").is_some_and(|content| is_error(type_of(content))),
         }),
+        name if is_error(name) => {
+            MessagePart::text(string("error_message").or_else(|| string("error_code"))?)
+        }
         _ => return None,
     })
+}
+
+/// Returns whether blocks of this type state why a tool that the server runs has failed, such as
+/// `web_search_tool_result_error`. Their results have no member that says so.
+fn is_error(block_type: &str) -> bool {
+    block_type.contains("_tool_") && block_type.ends_with("_error")
 }
 
 /// Reads a message, or the events of one.

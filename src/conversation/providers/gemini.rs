@@ -426,6 +426,7 @@ fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
         }
     }
     decoder.identified(word(document, "responseId"));
+    let is_blocked = answered_blocked(decoder, document);
     let several = document.get("embeddings").and_then(Value::as_array).unwrap_or_default();
     let predictions = document.get("predictions").and_then(Value::as_array).unwrap_or_default();
     let predicted = predictions.iter().filter_map(|prediction| prediction.get("embeddings"));
@@ -436,8 +437,22 @@ fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
         return true;
     }
     answered_live(decoder, document)
+        || is_blocked
         || document.get("candidates").is_some()
         || document.get("usageMetadata").is_some()
+}
+
+/// Reads why a prompt is not answered. Returns false if that is not stated.
+fn answered_blocked(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
+    let Some(feedback) = document.get("promptFeedback") else { return false };
+    let reason = word(feedback, "blockReason");
+    // Several events of a stream can state it.
+    let is_first = reason.is_some() && decoder.finish_reason.is_none();
+    decoder.finished(reason);
+    if let Some(text) = word(feedback, "blockReasonMessage").filter(|_| is_first) {
+        decoder.part(0, MessagePart::Refusal { text: text.to_owned() });
+    }
+    reason.is_some()
 }
 
 #[cfg(test)]

@@ -222,12 +222,15 @@ pub(super) fn describe(steps: &[Value<'_>], draft: &mut Draft) {
         } else if let Some(text) = texts::carried(step, StepTextRole::Prompts).last() {
             facts.asked_text(text);
         }
-        if let Some(answer) = answered(step) {
+        let is_error = metrics::is_error(step);
+        // A stream that fails has said something before; the body of an error status has not.
+        if let Some(answer) = answered(step).filter(|_| !metrics::has_error_status(step)) {
             facts.answered(&answer);
-        } else if let Some(text) = texts::carried(step, StepTextRole::Responses).last() {
+        } else if let Some(text) = texts::carried(step, StepTextRole::Responses).last().filter(|_| !is_error)
+        {
             facts.answered_text(text);
         }
-        if metrics::is_error(step) {
+        if is_error {
             errors += 1;
             if let Some(message) = exchanges::message(step) {
                 facts.failed(message);
@@ -351,6 +354,28 @@ mod tests {
             {"type": "model.response", "output": "last"},
         ]);
         assert_eq!(described(&steps), ["finish_reason stop", "first_prompt one two", "last_answer last"]);
+    }
+
+    #[test]
+    fn bodies_of_failures_are_no_answers() {
+        let answer = |status: u16, body: &str| {
+            json!({"type": "model.response",
+            "output": {"status_code": status, "content_type": "application/json", "content": body}})
+        };
+        let failed = r#"{"error":{"message":"boom"}}"#;
+        for failed in [
+            answer(500, failed),
+            answer(502, "<h1>Bad gateway</h1>"),
+            answer(500, r#"{"choices":[{"message":{"content":"partly"},"finish_reason":"stop"}]}"#),
+            json!({"type": "model.response", "output": {"error": "boom", "message": "boom", "text": "no"}}),
+            json!({"type": "model.response", "output": {"status_code": 200, "error": "cut off",
+                "content_type": "text/event-stream", "content": "data: {\"type\":\"response.created\"}\n\n"}}),
+        ] {
+            let steps = json!([answer(200, r#"{"choices":[{"message":{"content":"last"}}]}"#), failed]);
+            let described = described(&steps);
+            assert!(described.contains(&"last_answer last".to_owned()), "{described:?}");
+            assert!(described.contains(&"errors 1".to_owned()), "{described:?}");
+        }
     }
 
     #[test]

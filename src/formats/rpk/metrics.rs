@@ -122,16 +122,21 @@ pub(super) fn duration(step: &Value<'_>) -> Option<i64> {
 /// Returns whether a step is an error, or a response that states an error or a status code of HTTP that is one, or that is
 /// marked as an error.
 pub(super) fn is_error(step: &Value<'_>) -> bool {
-    let status = || at(step, &["output", "status_code"]).and_then(Value::as_number);
     match step_type(step) {
         "error.event" => true,
         "model.response" | "tool.response" => {
             states_error(step)
                 || matches!(at(step, &["output", "is_error"]), Some(Value::Bool(true)))
-                || status().is_some_and(|status| status.as_f64() >= FIRST_ERROR_STATUS)
+                || has_error_status(step)
         }
         _ => false,
     }
+}
+
+/// Returns whether a step states a status code of HTTP that is an error, so that its body is not an answer.
+pub(super) fn has_error_status(step: &Value<'_>) -> bool {
+    let status = at(step, &["output", "status_code"]).and_then(Value::as_number);
+    status.is_some_and(|status| status.as_f64() >= FIRST_ERROR_STATUS)
 }
 
 /// Returns the numbers of input tokens and of output tokens that a step states.
