@@ -324,6 +324,24 @@ pub(crate) fn said_message(author: Option<&str>, parts: Vec<MessagePart>) -> Con
     ConversationMessage::new(if are_results { MessageRole::Tool } else { role(author) }, parts)
 }
 
+/// Returns messages of which those of the model that follow each other are one, as they were when it answered: clients repeat an
+/// answer as several of them. `add` adds a part of the next one to those before it.
+pub(super) fn joined(
+    messages: impl Iterator<Item = ConversationMessage>,
+    add: fn(&mut Vec<MessagePart>, MessagePart),
+) -> Vec<ConversationMessage> {
+    let mut all: Vec<ConversationMessage> = Vec::new();
+    for next in messages {
+        match all.last_mut() {
+            Some(last) if [last.role, next.role].iter().all(|role| *role == MessageRole::Assistant) => {
+                next.parts.into_iter().for_each(|part| add(&mut last.parts, part));
+            }
+            _ => all.push(next),
+        }
+    }
+    all
+}
+
 /// Returns the blocks of the contents of messages.
 pub(super) fn blocks<'v, 'a>(messages: &'v [Value<'a>]) -> impl Iterator<Item = &'v Value<'a>> {
     messages.iter().filter_map(|message| message.get("content")?.as_array()).flatten()

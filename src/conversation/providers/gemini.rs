@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::chat::{Chat, ChatChoice, ChatRole, Turn, TurnPart, Turns, no_place, turns, unknown_part};
 use super::decoding::{
     AnswerDecoder, AnswerReader, MessageForm, PieceKind, RequestedMessages, StreamProgress, embeddings,
-    encoded_media, indexed, instructions, media, parameters, parts, said_message, states, tool_call,
+    encoded_media, indexed, instructions, joined, media, parameters, parts, said_message, states, tool_call,
     tool_names,
 };
 use super::provider::{
@@ -322,8 +322,9 @@ fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
     }
     let system = body.get("systemInstruction").or_else(|| body.get("system_instruction"));
     let system = instructions(system.and_then(|content| content.get("parts")), part);
-    let messages =
-        contents.into_iter().map(|one| said_message(word(one, "role"), parts(one.get("parts"), part)));
+    let said = contents.into_iter().map(|one| said_message(word(one, "role"), parts(one.get("parts"), part)));
+    // Clients repeat each event of a stream as a content of its own.
+    let messages = joined(said, add_piece);
     let named = |tool: &Value<'_>| {
         let declared = tool.get("functionDeclarations").or_else(|| tool.get("function_declarations"));
         let declared = declared.and_then(Value::as_array).unwrap_or_default().iter();
@@ -337,6 +338,19 @@ fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
         parameters: parameters(body, &others),
         previous_answer: None,
     })
+}
+
+/// Adds a part of an answer to those before it, which it continues if it is of the same kind.
+fn add_piece(parts: &mut Vec<MessagePart>, part: MessagePart) {
+    match (parts.last_mut(), part) {
+        (Some(MessagePart::Text { text: said }), MessagePart::Text { text })
+        | (Some(MessagePart::Thinking { text: said }), MessagePart::Thinking { text }) => {
+            said.push_str(&text);
+        }
+        // The last event of a stream often has no text.
+        (_, MessagePart::Text { text }) if text.is_empty() => {}
+        (_, part) => parts.push(part),
+    }
 }
 
 /// Returns the texts of which Vertex is asked for embeddings.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use super::chat::{Chat, ChatChoice};
 use super::decoding::{
     AnswerDecoder, AnswerReader, MessageForm, PieceKind, RequestedMessages, StreamProgress, embeddings,
-    encoded_media, indexed, inner, instructions, media, number, parameters, parts, role, stated_error,
-    states, tool_call, tool_names, type_of,
+    encoded_media, indexed, inner, instructions, joined, media, number, parameters, parts, role,
+    stated_error, states, tool_call, tool_names, type_of,
 };
 use super::provider::{AnswerForm, ChatForm, ChatResponse, Endpoint, MemberRoles, Provider};
 use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
@@ -457,21 +457,8 @@ fn part(part: &Value<'_>) -> Option<MessagePart> {
 /// Returns the messages of an input, or of an output: each item is one.
 fn items(input: &Value<'_>) -> Vec<ConversationMessage> {
     match input {
-        Value::Array(items) => {
-            let mut messages: Vec<ConversationMessage> = Vec::new();
-            // An answer of several items is one message.
-            for next in items.iter().map(item) {
-                match messages.last_mut() {
-                    Some(last)
-                        if last.role == MessageRole::Assistant && next.role == MessageRole::Assistant =>
-                    {
-                        last.parts.extend(next.parts);
-                    }
-                    _ => messages.push(next),
-                }
-            }
-            messages
-        }
+        // An answer of several items is one message.
+        Value::Array(items) => joined(items.iter().map(item), Vec::push),
         asked => vec![ConversationMessage::new(MessageRole::User, parts(Some(asked), part))],
     }
 }
