@@ -284,8 +284,11 @@ fn stop_reason(reason: &str) -> String {
 /// Returns what a request of messages asks. Other chats have neither its instructions nor its blocks and tools.
 fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
     let listed = body.get("messages").and_then(Value::as_array)?;
-    let has_blocks = blocks(listed).any(|block| {
-        ["tool_use", "tool_result", "thinking"].contains(&type_of(block)) || block.get("source").is_some()
+    let has_blocks = blocks(listed).any(|block| match type_of(block) {
+        "tool_use" | "tool_result" => true,
+        // Cohere and Mistral have such parts without a signature.
+        "thinking" => block.get("signature").is_some(),
+        _ => block.get("source").is_some(),
     });
     let tools = body.get("tools").and_then(Value::as_array).unwrap_or_default();
     let is_message = body.get("system").is_some()

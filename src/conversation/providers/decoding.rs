@@ -134,6 +134,13 @@ impl AnswerDecoder {
         self.part_at(self.next(choice), part);
     }
 
+    /// Adds a part, after all parts of its item.
+    pub(super) fn part_in(&mut self, choice: u64, item: u64, part: MessagePart) {
+        let last = self.parts.range((choice, item, 0)..=(choice, item, u64::MAX)).next_back();
+        let next = last.map_or(0, |((.., last), _)| last.saturating_add(1));
+        self.part_at((choice, item, next), part);
+    }
+
     /// Sets the part at a place.
     pub(super) fn part_at(&mut self, place: PartPlace, part: MessagePart) {
         self.parts.insert(place, DecodedPart::Whole(part));
