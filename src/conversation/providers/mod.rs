@@ -24,6 +24,9 @@ pub(crate) use anthropic::part as anthropic_part;
 pub(crate) use gemini::part as gemini_part;
 pub(crate) use openai::item as responses_item;
 
+/// Items of answers, and references to them in requests.
+pub(crate) use openai::{output_items, referenced_item};
+
 pub(crate) use decoding::{
     AnswerContent, AnswerDecoder, AnswerFailure, AnswerReader, AnsweredMessages, RequestedMessages,
     encoded_media, media, normalized, number, parts, role, said_message, stated_error, tool_call, type_of,

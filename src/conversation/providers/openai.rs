@@ -482,6 +482,28 @@ fn items(input: &Value<'_>) -> Vec<ConversationMessage> {
     }
 }
 
+/// Returns the items of a document of an answer by their ids: those of a response, the one that an event completes, and the
+/// messages that are said aloud.
+pub(crate) fn output_items<'v, 'a>(
+    document: &'v Value<'a>,
+) -> impl Iterator<Item = (&'v str, &'v Value<'a>)> {
+    let response = document.get("response").unwrap_or(document);
+    let items = response.get("output").and_then(Value::as_array).unwrap_or_default().iter();
+    let done = document.get("item").filter(|_| type_of(document) == "response.output_item.done");
+    let items = items.chain(done).filter_map(|item| Some((word(item, "id")?, item)));
+    let choices = document.get("choices").and_then(Value::as_array).unwrap_or_default().iter();
+    let messages = choices.filter_map(|choice| choice.get("message"));
+    items.chain(messages.filter_map(|message| Some((inner(message, "audio", "id")?, message))))
+}
+
+/// Returns the id of the item that an element of a request refers to, instead of repeating it.
+pub(crate) fn referenced_item<'v>(element: &'v Value<'_>) -> Option<&'v str> {
+    match type_of(element) {
+        "item_reference" => word(element, "id"),
+        _ => inner(element, "audio", "id"),
+    }
+}
+
 pub(crate) fn item(item: &Value<'_>) -> ConversationMessage {
     let id = word(item, "call_id");
     let assistant = |part| ConversationMessage::new(MessageRole::Assistant, vec![part]);
