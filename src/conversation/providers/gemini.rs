@@ -99,6 +99,7 @@ pub(super) const VERTEX: Provider = Provider {
         Endpoint::new("chat.completions", "/chat/completions", openai::TRANSPORT),
     ],
     hosts: &["aiplatform."],
+    has_only_models: true,
     paths: &[":predict", ":rawPredict", ":streamRawPredict"],
     metadata: GEMINI.metadata,
     ..Provider::UNKNOWN

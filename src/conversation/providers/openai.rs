@@ -132,6 +132,8 @@ pub(super) const AZURE: Provider = Provider {
         Endpoint::of_model("responses", "/responses", TRANSPORT),
         Endpoint::of_model("embeddings", "/embeddings", TRANSPORT),
     ],
+    hosts: &[".openai.azure.", ".cognitiveservices.azure.", ".services.ai.azure."],
+    path_parts: &["/openai/deployments/"],
     ..Provider::UNKNOWN
 };
 
