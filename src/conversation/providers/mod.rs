@@ -79,6 +79,12 @@ pub(crate) fn endpoint(provider: &str, path: &str) -> &'static Endpoint {
     Provider::named(provider).and_then(|provider| provider.endpoint(path)).unwrap_or(&Endpoint::ANY)
 }
 
+/// Returns whether a word is the name of a request of an API. Recordings have it in the place of a model that is not named.
+pub(crate) fn is_endpoint(word: &str) -> bool {
+    let known = PROVIDERS.iter().flat_map(|provider| provider.endpoints);
+    known.chain([&Endpoint::ANY]).any(|endpoint| endpoint.name == word)
+}
+
 /// Returns how each API states the content of answers.
 pub(crate) fn answer_forms() -> impl Iterator<Item = &'static AnswerForm> {
     PROVIDERS.iter().map(|provider| &provider.answers).chain([&mcp::ANSWERS])
