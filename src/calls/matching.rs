@@ -404,6 +404,11 @@ mod tests {
         let call = r#"{"id":"a","contents":[{"parts":[{"functionCall":{"id":"x1","name":"f","args":{"id":"kept"}}}]},{"parts":[{"functionResponse":{"id":"x1","name":"f"}}]}]}"#;
         let expected = r#"{"contents":[{"parts":[{"functionCall":{"args":{"id":"kept"},"name":"f"}}]},{"parts":[{"functionResponse":{"name":"f"}}]}],"id":"a","model":"g"}"#;
         assert_eq!(prompt(&rules, "gemini", path, call), expected);
+        let snake = |text: &str| {
+            text.replace("functionCall", "function_call").replace("functionResponse", "function_response")
+        };
+        assert_eq!(prompt(&rules, "gemini", path, &snake(call)), snake(expected));
+        assert_eq!(prompt(&rules, "vertex", path, &snake(call)), snake(expected));
         assert!(prompt(&rules, "openai", "/chat/completions", call).contains("x1"));
     }
 

@@ -27,22 +27,18 @@ impl ApiTarget {
         let is_of_model = members()
             .any(|name| name == "model" || name != "input" && is_named(name, |names| names.conversation));
         let of_host = PROVIDERS.iter().find(|provider| split(provider.url).host == host && !host.is_empty());
+        let of_other_host = PROVIDERS.iter().find(|provider| provider.is_at(host, path));
         let can_be_of_model = is_of_model || members().next().is_none() || body.get("input").is_some();
-        let has_path = |provider: &&Provider| provider.endpoint(path).is_some();
-        let has_other_host = |provider: &&Provider| provider.hosts.iter().any(|part| host.contains(part));
         // Paths of providers without a URL of their own can be those of other servers.
-        let of_any_host = || PROVIDERS.iter().filter(|provider| can_be_of_model && !provider.url.is_empty());
-        let others = || of_any_host().chain(PROVIDERS.iter().filter(has_other_host));
-        if let Some(provider) = of_host.into_iter().chain(others()).find(has_path)
-            && let Some(endpoint) = provider.endpoint(path)
-        {
-            return Ok(Self { provider: provider.name.to_owned(), endpoint, path: path.to_owned(), query });
+        let of_any_host = PROVIDERS.iter().filter(|provider| can_be_of_model && !provider.url.is_empty());
+        let mut candidates = of_host.into_iter().chain(of_other_host).chain(of_any_host);
+        if let Some(target) = candidates.find_map(|provider| Self::from_provider(provider, path)) {
+            return Ok(Self { query, ..target });
         }
-        let has_other_path = |provider: &&Provider| provider.paths.iter().any(|end| path.ends_with(end));
-        let of_other_path = PROVIDERS.iter().find(has_other_path);
-        let of_other_host = PROVIDERS.iter().find(has_other_host);
-        if !(of_other_path.is_some() || of_other_host.is_some() || is_of_model) {
-            return Err(of_host.map_or_else(
+        let of_other_path = PROVIDERS.iter().find(|provider| provider.has_other_path(path, body));
+        let is_at_models = of_other_host.is_some_and(|provider| provider.has_only_models);
+        if !(of_other_path.is_some() || is_at_models || is_of_model) {
+            return Err(of_host.or(of_other_host).map_or_else(
                 || match path {
                     "" => "an address without a path is not that of a known API".to_owned(),
                     path => format!("{path} is not the path of a known API"),
@@ -50,7 +46,7 @@ impl ApiTarget {
                 |provider| format!("{path} is not a request to a model in the API of {}", provider.name),
             ));
         }
-        let of_path = of_other_path.filter(|provider| provider.is_at_any_host);
+        let of_path = of_other_path.filter(|provider| !provider.members.is_empty());
         let provider = of_host.or(of_path).or(of_other_host).map_or_else(|| domain(host), |known| known.name);
         Ok(Self { query, ..Self::from_unknown_provider(provider, path) })
     }
@@ -182,6 +178,11 @@ mod tests {
                 "https://api.openai.com/v1/models",
                 "/v1/models is not a request to a model in the API of openai",
             ),
+            (
+                "https://r.openai.azure.com/openai/v1/vector_stores",
+                "/openai/v1/vector_stores is not a request to a model in the API of azure",
+            ),
+            ("https://app.example.com/api/chat", "/api/chat is not the path of a known API"),
             ("https://example.org/login?key=secret", "/login is not the path of a known API"),
             ("//ann:secret@example.org/login", "/login is not the path of a known API"),
             ("ann:secret@example.org/login", "/login is not the path of a known API"),
@@ -205,12 +206,57 @@ mod tests {
             (
                 "https://x-aiplatform.googleapis.com/v1/projects/p/models/g:generateContent".to_owned(),
                 r#"{"contents":[]}"#,
-                "gemini generateContent",
+                "vertex generateContent",
+            ),
+            (
+                "https://r.openai.azure.com/openai/deployments/d/chat/completions?api-version=1".to_owned(),
+                r#"{"messages":[]}"#,
+                "azure chat.completions",
+            ),
+            (
+                "https://r.cognitiveservices.azure.com/openai/v1/responses".to_owned(),
+                r#"{"model":"m","input":"x"}"#,
+                "azure responses",
+            ),
+            (
+                "https://r.services.ai.azure.com/models/chat/completions".to_owned(),
+                r#"{"model":"m"}"#,
+                "azure chat.completions",
+            ),
+            (
+                "https://r.services.ai.azure.com/anthropic/v1/messages".to_owned(),
+                r#"{"model":"m"}"#,
+                "anthropic messages",
+            ),
+            (
+                "https://r.openai.azure.com/openai/deployments/d/images/generations".to_owned(),
+                r#"{"prompt":"x"}"#,
+                "azure json",
+            ),
+            (
+                "https://proxy.example.org/openai/deployments/d/embeddings".to_owned(),
+                r#"{"input":"x"}"#,
+                "azure embeddings",
             ),
             ("https://api.openai.com/v1/moderations".to_owned(), r#"{"input":"x"}"#, "openai json"),
             ("https://api.openai.com/v1/images/generations".to_owned(), r#"{"prompt":"x"}"#, "openai json"),
             ("https://api.anthropic.com/v1/complete".to_owned(), r#"{"prompt":"x"}"#, "anthropic json"),
             ("http://localhost:11434/api/chat".to_owned(), r#"{"model":"m"}"#, "ollama json"),
+            (
+                "https://ollama.com/api/chat".to_owned(),
+                r#"{"model":"m","messages":[],"other":1}"#,
+                "ollama json",
+            ),
+            (
+                "https://app.example.com/api/chat".to_owned(),
+                r#"{"id":"1","messages":[{"role":"user","parts":[]}],"trigger":"submit-message"}"#,
+                "example json",
+            ),
+            (
+                "http://localhost:3000/api/chat".to_owned(),
+                r#"{"model":"m","messages":[],"chatId":"1"}"#,
+                "local json",
+            ),
             ("https://api.cohere.com/v2/chat".to_owned(), r#"{"model":"m"}"#, "cohere json"),
             ("https://api.cohere.ai/v1/rerank".to_owned(), r#"{"query":"x"}"#, "cohere json"),
             (

@@ -11,4 +11,5 @@ mod histories;
 pub mod message;
 pub(crate) mod providers;
 pub mod reader;
+mod references;
 pub(crate) mod response;

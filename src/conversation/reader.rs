@@ -1,7 +1,6 @@
 //! The conversation of an agent with models: what was new in each request, what was answered, and which calls continue
 //! each other. It is decoded from the bodies of requests and responses.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
@@ -12,17 +11,18 @@ use super::events;
 use super::histories::{HistoryIndex, MessageHistory};
 use super::message::{ConversationMessage, MessagePart, MessageRole, MessageToolCall, MessageToolResult};
 use super::providers::mcp::is_name_of;
-use super::providers::{AnswerContent, AnswerDecoder, PROVIDERS, normalized, role};
+use super::providers::{AnswerContent, AnswerDecoder, PROVIDERS, normalized, responses_item, role};
 
 pub(crate) use super::providers::{AnsweredMessages, RequestedMessages};
+use super::references::AnsweredItems;
 use super::response::{CallResponse, ResponseForm};
 use crate::artifact::attribute::parse_count;
 use crate::artifact::{RepeatedElements, Timestamp};
 use crate::digest::Digest;
+use crate::json::Value;
 use crate::json::canonical::rfc8785;
 use crate::json::members::word;
 use crate::json::reader::{self, Limits};
-use crate::json::{Object, Value};
 
 /// A call of a model in a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -136,24 +136,46 @@ pub(crate) struct DecodedCall<'b> {
     pub(crate) continues: bool,
 }
 
-/// Members of usages with the number of tokens of requests, and of answers.
-const TOKENS_IN: &[&str] =
-    &["prompt_tokens", "input_tokens", "promptTokenCount", "inputTokens", "prompt_eval_count"];
-const TOKENS_OUT: &[&str] =
-    &["completion_tokens", "output_tokens", "candidatesTokenCount", "outputTokens", "eval_count"];
-
-/// Returns the numbers of tokens in the request and in the answer that a usage states, as `parse` reads them.
-pub(crate) fn tokens<T>(usage: &Value<'_>, parse: fn(&Value<'_>) -> Option<T>) -> [Option<T>; 2] {
-    [TOKENS_IN, TOKENS_OUT].map(|names| names.iter().find_map(|name| usage.get(name).and_then(parse)))
+/// Members of usages with numbers of tokens.
+struct TokenMembers {
+    /// The number has one of these names.
+    names: &'static [&'static str],
+    /// What is counted apart from that number.
+    added: &'static [&'static str],
 }
 
-fn count(value: &Value<'_>) -> Option<u64> {
-    parse_count(value).and_then(|number| u64::try_from(number).ok())
+/// Those of the tokens of requests, and of answers. Gemini counts the results of the tools that it calls itself, and what the
+/// model thought, apart; other APIs count both in the number.
+const TOKENS_IN: TokenMembers = TokenMembers {
+    names: &["prompt_tokens", "input_tokens", "promptTokenCount", "inputTokens", "prompt_eval_count"],
+    added: &["toolUsePromptTokenCount"],
+};
+const TOKENS_OUT: TokenMembers = TokenMembers {
+    names: &["completion_tokens", "output_tokens", "candidatesTokenCount", "outputTokens", "eval_count"],
+    added: &["thoughtsTokenCount"],
+};
+
+impl TokenMembers {
+    /// Returns the number of tokens that a usage states. A model can think and not answer.
+    fn number(&self, usage: &Value<'_>) -> Option<i64> {
+        let stated = |name: &&str| usage.get(name).and_then(parse_count);
+        let added = self.added.iter().filter_map(stated).reduce(i64::saturating_add);
+        match (self.names.iter().find_map(stated), added) {
+            (Some(number), Some(added)) => Some(number.saturating_add(added)),
+            (number, added) => number.or(added),
+        }
+    }
+}
+
+/// Returns the numbers of tokens in the request and in the answer that a usage states.
+pub(crate) fn tokens(usage: &Value<'_>) -> [Option<i64>; 2] {
+    [TOKENS_IN, TOKENS_OUT].map(|members| members.number(usage))
 }
 
 /// Returns the numbers of tokens in the request and in the answer, as far as the content of an answer states them.
 pub(crate) fn tokens_of(content: &AnswerContent) -> [Option<u64>; 2] {
-    content.usage.as_ref().map(|usage| tokens(usage, count)).unwrap_or_default()
+    let stated = content.usage.as_ref().map(tokens).unwrap_or_default();
+    stated.map(|number| number.and_then(|number| u64::try_from(number).ok()))
 }
 
 /// Returns what a request asks; `None` if it is in no known form.
@@ -200,12 +222,17 @@ pub(crate) fn decode_answer(answer: &CallResponse) -> AnsweredMessages {
     said_by(answer, decoder, is_json)
 }
 
-/// Returns the content of an answer without its texts, and what it says. Its body is parsed once.
-fn decode_with_content(answer: &CallResponse) -> (AnswerContent, AnsweredMessages) {
+/// Returns the content of an answer without its texts, and what it says, and adds its items to those of the answers before it.
+/// Its body is parsed once.
+fn decode_with_content(
+    answer: &CallResponse,
+    items: &mut AnsweredItems,
+) -> (AnswerContent, AnsweredMessages) {
     let mut decoder = AnswerDecoder::default();
     let mut is_json = answer.form() == ResponseForm::Stream;
     let content = assembled::read_visiting(answer, &mut |document| {
         is_json = true;
+        items.add(document);
         read_document(&mut decoder, document);
     });
     (content, said_by(answer, decoder, is_json))
@@ -259,6 +286,8 @@ pub(crate) struct ConversationReader {
     answered: HashMap<String, usize>,
     /// The histories of the threads.
     histories: HistoryIndex,
+    /// The items of answers to which requests refer.
+    items: AnsweredItems,
 }
 
 /// What is known of a thread.
@@ -287,10 +316,11 @@ struct PartAddress {
 impl ConversationReader {
     /// Adds the next call.
     pub(crate) fn add(&mut self, call: &CallBodies<'_>) {
-        let (content, answer) = call.answer.map(decode_with_content).unzip();
-        let failure = content.as_ref().and_then(|content| content.failure.as_ref()).map(ToString::to_string);
         let continued = call.request.and_then(|request| self.continued(request));
-        let request = continued.unwrap_or_else(|| KeyedRequest::from_body(call.request.map(|it| it.body)));
+        let request = continued.unwrap_or_else(|| self.request(call.request.map(|it| it.body)));
+        let (content, answer) =
+            call.answer.map(|answer| decode_with_content(answer, &mut self.items)).unzip();
+        let failure = content.as_ref().and_then(|content| content.failure.as_ref()).map(ToString::to_string);
         let answer = answer.unwrap_or_default();
         let answer_id = answer.id.clone();
         let call = DecodedCall {
@@ -395,6 +425,12 @@ impl ConversationReader {
         self.read
     }
 
+    /// Decodes a request as a whole.
+    fn request(&self, body: Option<&Value<'_>>) -> KeyedRequest {
+        let resolved = body.and_then(|body| LISTS.iter().find_map(|list| self.items.resolved(body, list)));
+        KeyedRequest::from_body(resolved.as_ref().or(body))
+    }
+
     /// Returns a request that repeats the messages of an earlier one and states which, decoded without these: a run in which
     /// each request repeats all before it could not be read in a time that is proportional to its size otherwise. Returns
     /// `None` if that would differ from the request decoded as a whole.
@@ -408,9 +444,26 @@ impl ConversationReader {
             return None;
         }
         let known = state.history.first(state.last.messages);
-        let continued = KeyedRequest::from_rest(body, repeated, &state.last, known)?;
+        let rest = self.rest(body, repeated)?;
+        let continued = KeyedRequest::from_rest(&rest, &state.last, known)?;
         let (_, repeated) = self.nearest(&continued);
         (repeated >= continued.left_out).then_some(continued)
+    }
+
+    /// Returns a body without the elements that it repeats; `None` if it cannot be decoded without these.
+    fn rest<'b>(&'b self, body: &'b Value<'b>, repeated: RepeatedElements<'_>) -> Option<Value<'b>> {
+        let elements = body.get(repeated.name)?.as_array()?;
+        let rest = elements.get(repeated.count..)?;
+        // Instructions among them could not be told from those that are not in the list.
+        if rest.is_empty() || rest.iter().any(is_instruction) {
+            return None;
+        }
+        // An answer of several elements is one message, which must not be divided.
+        let last = repeated.count.checked_sub(1).and_then(|last| elements.get(last));
+        if [last, rest.first()].into_iter().flatten().filter(|one| is_of_model(one)).count() > 1 {
+            return None;
+        }
+        self.items.with_list(body, repeated.name, rest)
     }
 
     /// Returns the thread that has the most first messages of a request, and how many: the last one of several.
@@ -524,24 +577,12 @@ impl KeyedRequest {
         keyed
     }
 
-    /// Decodes a request that repeats elements of an earlier one, which has the messages `known`, without these.
-    fn from_rest(
-        body: &Value<'_>,
-        repeated: RepeatedElements<'_>,
-        earlier: &RequestSummary,
-        known: MessageHistory,
-    ) -> Option<Self> {
-        let rest = body.get(repeated.name)?.as_array()?.get(repeated.count..)?;
-        // Instructions among them could not be told from those that are not in the list.
-        if rest.is_empty() || rest.iter().any(is_instruction) || earlier.instructions == known.len() {
+    /// Decodes the rest of a request that repeats an earlier one, which has the messages `known`.
+    fn from_rest(rest: &Value<'_>, earlier: &RequestSummary, known: MessageHistory) -> Option<Self> {
+        if earlier.instructions == known.len() {
             return None;
         }
-        let members = body.as_object()?.iter().map(|(name, value)| {
-            let value = if name == repeated.name { Value::Array(rest.to_vec()) } else { value.clone() };
-            (Cow::Borrowed(name), value)
-        });
-        let shortened = Value::Object(Object::from_members(members.collect()));
-        let Self { mut request, history: new, mut summary, .. } = Self::from_body(Some(&shortened));
+        let Self { mut request, history: new, mut summary, .. } = Self::from_body(Some(rest));
         let apart = summary.instructions;
         let is_of_form = summary.form.is_some() && summary.form == earlier.form;
         let is_continued = apart == earlier.apart && new.common(&known) >= apart;
@@ -564,6 +605,11 @@ fn instructions(messages: &[ConversationMessage]) -> usize {
 /// Returns whether an element of a list of messages is an instruction.
 fn is_instruction(element: &Value<'_>) -> bool {
     role(word(element, "role")) == MessageRole::System
+}
+
+/// Returns whether an element of a list of messages is said by the model, whatever the form of the request.
+fn is_of_model(element: &Value<'_>) -> bool {
+    responses_item(element).role == MessageRole::Assistant
 }
 
 /// The place of a request among the threads.
@@ -1100,6 +1146,243 @@ mod tests {
     }
 
     #[test]
+    fn answers_that_clients_repeat_as_several_contents_are_one() {
+        let content = |role: &str, part: Json| json!({"role": role, "parts": [part]});
+        let event = |part: &Json| json!({"candidates": [{"content": {"role": "model", "parts": [part]}}]});
+        let pieces = [
+            json!({"text": "hm", "thought": true}),
+            json!({"text": "Hel"}),
+            json!({"text": "lo."}),
+            json!({"functionCall": {"name": "f", "args": {}}}),
+            json!({"text": ""}),
+        ];
+        let mut contents = vec![content("user", json!({"text": "hi"}))];
+        let mut calls = Vec::new();
+        for turn in ["a", "b"] {
+            let answer = streamed(&pieces.each_ref().map(event));
+            calls.push((json!({"contents": contents}), answer));
+            contents.extend(pieces.iter().map(|piece| content("model", piece.clone())));
+            contents.push(content("user", json!({"functionResponse": {"name": "f", "response": {}}})));
+            contents.push(content("user", json!({"text": turn})));
+        }
+        calls.push((json!({"contents": contents}), said(&event(&json!({"text": "bye"})))));
+        let found = conversation(&calls);
+        let expected =
+            ["0 U:hi A:(hm)|Hello.|f{} = other {}", "0 U:a A:(hm)|Hello.|f{} = other {}", "0 U:b A:bye"];
+        assert_eq!(described(&found), expected);
+        assert_eq!(continued(&calls).0, found);
+        // Alone, they are one message, too.
+        let alone = conversation(&[(json!({"contents": contents}), said(&json!({"candidates": []})))]);
+        assert!(described(&alone)[0].starts_with("0 U:hi A:(hm)|Hello.|f{} = other {} U:a A:"));
+    }
+
+    #[test]
+    fn requests_refer_to_items_of_earlier_answers() {
+        let text = |id: &str, text: &str| {
+            json!({"type": "message", "id": id, "role": "assistant",
+            "content": [{"type": "output_text", "text": text}]})
+        };
+        let call =
+            json!({"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "arguments": "{}"});
+        let thought =
+            json!({"type": "reasoning", "id": "rs", "summary": [{"type": "summary_text", "text": "hm"}]});
+        let refer = |id: &str| json!({"type": "item_reference", "id": id});
+        let user = |text: &str| json!({"role": "user", "content": text});
+        let result = json!({"type": "function_call_output", "call_id": "c", "output": "done"});
+        let response = |output: Json| json!({"id": "r", "object": "response", "output": output});
+        let item =
+            |item: &Json| json!({"type": "response.output_item.done", "output_index": 0, "item": item});
+        let first = vec![user("one")];
+        let second = [first.clone(), vec![refer("rs"), refer("fc"), result]].concat();
+        let third = [second.clone(), vec![refer("m1"), user("two")]].concat();
+        let fourth = [third.clone(), vec![refer("m2"), refer("unknown")]].concat();
+        let calls = [
+            (json!({"input": first}), said(&response(json!([thought, call])))),
+            (json!({"input": second}), streamed(&[item(&text("m1", "It is."))])),
+            (json!({"input": third}), said(&response(json!([text("m2", "Two.")])))),
+            (json!({"input": fourth}), said(&response(json!([text("m3", "Three.")])))),
+        ];
+        let found = conversation(&calls);
+        assert_eq!(
+            described(&found),
+            [
+                "0 U:one A:(hm)|f{} = done",
+                "0 A:It is.",
+                "0 U:two A:Two.",
+                r#"1 A:Two.|other {"id":"unknown","type":"item_reference"} A:Three."#
+            ]
+        );
+        assert_eq!(continued(&calls).0, found);
+    }
+
+    #[test]
+    fn parts_that_few_servers_state_are_shown() {
+        let thinking = json!({"type": "thinking", "thinking": [{"type": "text", "text": "h"}, {"type": "text", "text": "m"}]});
+        let text = json!({"type": "text", "text": "yes"});
+        let image = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}});
+        let messages = [
+            (json!({"content": [thinking, text]}), "(hm)|yes"),
+            (json!({"content": null, "audio": {"id": "a", "data": "AAAA", "transcript": "aloud"}}), "aloud"),
+            (json!({"content": "see", "images": [image, image]}), "see|<image/png 3>|<image/png 3>"),
+        ];
+        for (message, expected) in messages {
+            let expected = format!("0 U:q A:{expected}");
+            let request = json!({"messages": [{"role": "user", "content": "q"}]});
+            let whole = said(&json!({"choices": [{"message": message}]}));
+            let stream = streamed(&[json!({"choices": [{"delta": message}]})]);
+            for answer in [whole, stream] {
+                let found = conversation(&[(request.clone(), answer)]);
+                assert_eq!(described(&found), [expected.as_str()]);
+            }
+        }
+        // Without a signature, such parts are not of Anthropic.
+        let mut repeated = json!({"role": "assistant", "content": [thinking, text], "tool_calls":
+            [{"id": "c", "function": {"name": "f", "arguments": "{}"}}]});
+        let result = json!({"role": "tool", "tool_call_id": "c", "content": "done"});
+        for thought in [thinking, json!({"type": "thinking", "thinking": "hm"})] {
+            repeated["content"][0] = thought;
+            let request = json!({"messages": [repeated, result]});
+            let cohere =
+                json!({"message": {"role": "assistant", "tool_plan": "so", "content": repeated["content"]}});
+            let found = conversation(&[(request, said(&cohere))]);
+            assert_eq!(described(&found), ["0 A:(hm)|yes|f{} = done A:(so)|(hm)|yes"]);
+        }
+    }
+
+    #[test]
+    fn what_was_said_aloud_is_referred_to_by_its_id() {
+        let user = |text: &str| json!({"role": "user", "content": text});
+        let aloud =
+            json!({"role": "assistant", "content": null, "audio": {"id": "a", "transcript": "aloud"}});
+        let refer = json!({"role": "assistant", "audio": {"id": "a"}});
+        let found = conversation(&[
+            (json!({"messages": [user("one")]}), said(&json!({"choices": [{"message": aloud}]}))),
+            (json!({"messages": [user("one"), refer, user("two")]}), said(&json!({"choices": []}))),
+        ]);
+        assert_eq!(found.threads, [ConversationThread { parent: None, calls: 2 }]);
+        assert_eq!(described(&found)[0], "0 U:one A:aloud");
+    }
+
+    #[test]
+    fn blocked_prompts_have_a_reason_and_no_answer() {
+        let blocked = json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT", "blockReasonMessage": "Not this."},
+            "usageMetadata": {"promptTokenCount": 4, "totalTokenCount": 4}});
+        let silent = json!({"promptFeedback": {"blockReason": "SAFETY"}});
+        let request = || json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]});
+        let found = conversation(&[
+            (request(), said(&blocked)),
+            (request(), streamed(&[blocked.clone(), blocked.clone()])),
+            (request(), said(&silent)),
+            (request(), streamed(&[silent])),
+        ]);
+        let shown = described(&found);
+        assert_eq!(shown, ["0 U:hi A:!Not this.", "1 A:!Not this.", "2 ", "2 "]);
+        let reasons = found.calls.iter().map(|call| call.finish_reason.as_deref().unwrap_or_default());
+        assert_eq!(
+            reasons.collect::<Vec<_>>(),
+            ["PROHIBITED_CONTENT", "PROHIBITED_CONTENT", "SAFETY", "SAFETY"]
+        );
+    }
+
+    #[test]
+    fn tools_of_anthropic_state_why_they_failed() {
+        let used = |id: &str| json!({"type": "server_tool_use", "id": id, "name": "w", "input": {}});
+        let result = |kind: &str, id: &str, content: Json| json!({"type": kind, "tool_use_id": id, "content": content});
+        let search = result(
+            "web_search_tool_result",
+            "1",
+            json!({"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}),
+        );
+        let fetch = result(
+            "web_fetch_tool_result",
+            "2",
+            json!({"type": "web_fetch_tool_error", "error_code": "url_not_accessible"}),
+        );
+        let edit = result(
+            "text_editor_code_execution_tool_result",
+            "3",
+            json!({"type": "text_editor_code_execution_tool_result_error", "error_code": "file_not_found", "error_message": "no a.txt"}),
+        );
+        let blocks = json!([used("1"), search, used("2"), fetch, used("3"), edit]);
+        let events = (0..).zip(blocks.as_array().unwrap()).map(
+            |(index, block): (u64, _)| json!({"type": "content_block_start", "index": index, "content_block": block}),
+        );
+        let streamed = streamed(&events.collect::<Vec<_>>());
+        for answer in [said(&json!({"type": "message", "content": blocks})), streamed] {
+            let found = conversation(&[(json!({"system": "S", "messages": []}), answer)]);
+            let expected = "0 S:S A:w{} = !max_uses_exceeded|w{} = !url_not_accessible|w{} = !no a.txt";
+            assert_eq!(described(&found), [expected]);
+        }
+    }
+
+    /// What is asked and answered with a call of a tool without arguments, as each API streams it, and the message by which
+    /// clients repeat the answer.
+    fn calls_without_arguments() -> Vec<(&'static str, CallResponse, Json)> {
+        let chat = |arguments: Json| json!({"index": 0, "id": "c", "function": {"name": "now", "arguments": arguments}});
+        let delta = |arguments: Json| json!({"choices": [{"delta": {"tool_calls": [chat(arguments)]}}]});
+        let item = |arguments: &str| json!({"type": "function_call", "call_id": "c", "name": "now", "arguments": arguments});
+        let block = json!({"type": "tool_use", "id": "c", "name": "now", "input": {}});
+        let gemini = |call: Json| json!({"role": "model", "parts": [{"functionCall": call}]});
+        let tool_use = |input: Json| json!({"toolUseId": "c", "name": "now", "input": input});
+        let repeated = json!({"role": "assistant", "tool_calls": [chat(json!("{}"))]});
+        vec![
+            ("messages", streamed(&[delta(json!(""))]), repeated.clone()),
+            ("messages", streamed(&[delta(json!(null))]), repeated.clone()),
+            (
+                "messages",
+                said(&json!({"choices": [{"message": {"tool_calls": [chat(json!(""))]}}]})),
+                repeated,
+            ),
+            (
+                "input",
+                streamed(&[json!({"type": "response.output_item.done", "item": item("")})]),
+                item("{}"),
+            ),
+            (
+                "messages",
+                streamed(&[
+                    json!({"type": "content_block_start", "index": 0, "content_block": block}),
+                    json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": ""}}),
+                ]),
+                json!({"role": "assistant", "content": [block]}),
+            ),
+            (
+                "contents",
+                said(&json!({"candidates": [{"content": gemini(json!({"name": "now"}))}]})),
+                gemini(json!({"name": "now", "args": {}})),
+            ),
+            (
+                "messages",
+                streamed(&[
+                    json!({"contentBlockIndex": 0, "start": {"toolUse": {"toolUseId": "c", "name": "now"}}}),
+                    json!({"contentBlockIndex": 0, "delta": {"toolUse": {"input": ""}}}),
+                ]),
+                json!({"role": "assistant", "content": [{"toolUse": tool_use(json!({}))}]}),
+            ),
+        ]
+    }
+
+    #[test]
+    fn calls_without_arguments_are_recognized_where_they_are_repeated() {
+        for (list, answer, repeated) in calls_without_arguments() {
+            let asked = match list {
+                "contents" => json!({"role": "user", "parts": [{"text": "time?"}]}),
+                _ => json!({"role": "user", "content": "time?"}),
+            };
+            let found = conversation(&[
+                (json!({list: [asked]}), answer),
+                (json!({list: [asked, repeated]}), said(&json!({"choices": []}))),
+            ]);
+            assert_eq!(
+                described(&found).first().map(String::as_str),
+                Some("0 U:time? A:now{}"),
+                "{repeated}"
+            );
+            assert_eq!(found.threads, [ConversationThread { parent: None, calls: 2 }], "{repeated}");
+        }
+    }
+
+    #[test]
     fn tools_that_servers_run_are_called_and_return() {
         let output = json!([
             {"type": "web_search_call", "id": "w", "status": "completed", "action": {"type": "search", "query": "q"}},
@@ -1125,7 +1408,7 @@ mod tests {
         assert_eq!(
             described(&found),
             [
-                r#"0 U:search A:web_search{"query":"q","type":"search"}|file_search["q"] = !|code_interpreter1 + 1 = 2|t{"x":1} = !down|image_generation = <png 3>"#,
+                r#"0 U:search A:web_search{"query":"q","type":"search"}|file_search["q"] = !|code_interpreter1 + 1 = 2|t{"x":1} = !down|image_generation{} = <png 3>"#,
                 "1 U:two A:code_executionprint(2) = 2|Two.",
                 "2 U:a A:1x3"
             ]

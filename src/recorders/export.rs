@@ -222,8 +222,8 @@ pub fn trajectory(conversation: &Conversation, head: &TrajectoryHead) -> Option<
         ("name", text(head.agent.clone().unwrap_or_else(unknown))),
         ("version", text(head.version.clone().unwrap_or_else(unknown))),
     ];
-    let model = calls.iter().map(|call| &call.model).find(|model| !model.is_empty());
-    agent.extend(model.map(|model| ("model_name", text(model.clone()))));
+    let model = calls.iter().find_map(|call| model(call));
+    agent.extend(model.map(|model| ("model_name", text(model.to_owned()))));
     let total = |of: fn(&ConversationCall) -> Option<u64>| {
         calls.iter().filter_map(|call| of(call)).reduce(u64::saturating_add).map(integer)
     };
@@ -275,7 +275,7 @@ fn answered(call: &ConversationCall) -> Members {
     };
     let mut step = vec![("source", text("agent")), ("message", text(message))];
     step.extend(call.requested_at.map(|at| ("timestamp", text(timestamp_text(at.0)))));
-    step.extend((!call.model.is_empty()).then(|| ("model_name", text(call.model.clone()))));
+    step.extend(model(call).map(|model| ("model_name", text(model.to_owned()))));
     let thought: Vec<&str> = parts.iter().filter_map(thought).collect();
     step.extend((!thought.is_empty()).then(|| ("reasoning_content", text(thought.join("\n")))));
     step.extend(calls_of(parts));
@@ -313,11 +313,17 @@ fn observation(results: Vec<Value<'static>>) -> Option<(&'static str, Value<'sta
     (!results.is_empty()).then(|| ("observation", object([("results", Value::Array(results))])))
 }
 
+/// Returns the model that was asked, if the request names one.
+fn model(call: &ConversationCall) -> Option<&str> {
+    Some(call.model.as_str()).filter(|model| !model.is_empty() && *model != call.endpoint)
+}
+
 /// Returns the arguments of a call as an object, which the format demands.
 fn arguments(call: &MessageToolCall) -> Value<'static> {
     match reader::read(call.arguments.as_bytes(), &Limits::most()) {
         Ok(arguments @ Value::Object(_)) => arguments.to_owned_value(),
         Ok(other) => object([("input", other.to_owned_value())]),
+        Err(_) if call.arguments.trim().is_empty() => object([]),
         Err(_) => object([("input", text(call.arguments.clone()))]),
     }
 }

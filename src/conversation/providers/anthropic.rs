@@ -284,8 +284,11 @@ fn stop_reason(reason: &str) -> String {
 /// Returns what a request of messages asks. Other chats have neither its instructions nor its blocks and tools.
 fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
     let listed = body.get("messages").and_then(Value::as_array)?;
-    let has_blocks = blocks(listed).any(|block| {
-        ["tool_use", "tool_result", "thinking"].contains(&type_of(block)) || block.get("source").is_some()
+    let has_blocks = blocks(listed).any(|block| match type_of(block) {
+        "tool_use" | "tool_result" => true,
+        // Cohere and Mistral have such parts without a signature.
+        "thinking" => block.get("signature").is_some(),
+        _ => block.get("source").is_some(),
     });
     let tools = body.get("tools").and_then(Value::as_array).unwrap_or_default();
     let is_message = body.get("system").is_some()
@@ -327,10 +330,20 @@ pub(crate) fn part(block: &Value<'_>) -> Option<MessagePart> {
             id: string("tool_use_id").map(str::to_owned),
             name: None,
             parts: parts(block.get("content"), part),
-            is_error: block.get("is_error") == Some(&Value::Bool(true)),
+            is_error: block.get("is_error") == Some(&Value::Bool(true))
+                || block.get("content").is_some_and(|content| is_error(type_of(content))),
         }),
+        name if is_error(name) => {
+            MessagePart::text(string("error_message").or_else(|| string("error_code"))?)
+        }
         _ => return None,
     })
+}
+
+/// Returns whether blocks of this type state why a tool that the server runs has failed, such as
+/// `web_search_tool_result_error`. Their results have no member that says so.
+fn is_error(block_type: &str) -> bool {
+    block_type.contains("_tool_") && block_type.ends_with("_error")
 }
 
 /// Reads a message, or the events of one.

@@ -24,6 +24,7 @@ pub(super) const BEDROCK: Provider = Provider {
         Endpoint { count: Some("inputTokens"), ..Endpoint::of_model("count-tokens", "/count-tokens", &[]) },
     ],
     hosts: &["bedrock-runtime", "bedrock-agent-runtime"],
+    has_only_models: true,
     paths: &["/converse", "/converse-stream", "/invoke", "/invoke-with-response-stream"],
     names: MemberRoles {
         end_reasons: &["stopReason"],

@@ -6,7 +6,7 @@ use super::decoding::{
 };
 use super::openai;
 use super::provider::{AnswerForm, Provider};
-use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole};
+use crate::conversation::message::{ConversationMessage, MessageRole};
 use crate::json::Value;
 use crate::json::members::{at, word};
 
@@ -98,9 +98,7 @@ fn answered_whole(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
         |message: &&Value<'_>| message.get("content").is_some() || message.get("tool_calls").is_some();
     let is_own = type_of(document).is_empty() && document.get("done").is_none();
     if let Some(message) = document.get("message").filter(states).filter(|_| is_own) {
-        let plan = word(message, "tool_plan").map(|text| MessagePart::Thinking { text: text.to_owned() });
-        let said = openai::message(message).parts;
-        plan.into_iter().chain(said).for_each(|part| decoder.part(0, part));
+        openai::message(message).parts.into_iter().for_each(|part| decoder.part(0, part));
     } else if let Some(vectors) = at(document, &["embeddings", "float"]).and_then(Value::as_array) {
         if let Some(part) = embeddings(vectors.iter()) {
             decoder.part(0, part);

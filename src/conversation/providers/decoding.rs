@@ -134,6 +134,13 @@ impl AnswerDecoder {
         self.part_at(self.next(choice), part);
     }
 
+    /// Adds a part, after all parts of its item.
+    pub(super) fn part_in(&mut self, choice: u64, item: u64, part: MessagePart) {
+        let last = self.parts.range((choice, item, 0)..=(choice, item, u64::MAX)).next_back();
+        let next = last.map_or(0, |((.., last), _)| last.saturating_add(1));
+        self.part_at((choice, item, next), part);
+    }
+
     /// Sets the part at a place.
     pub(super) fn part_at(&mut self, place: PartPlace, part: MessagePart) {
         self.parts.insert(place, DecodedPart::Whole(part));
@@ -167,7 +174,7 @@ impl AnswerDecoder {
                     }
                 }
                 DecodedPart::ToolCall(call) => {
-                    let arguments = normalized(&call.arguments);
+                    let arguments = normalized_arguments(&call.arguments);
                     MessagePart::ToolCall(MessageToolCall { arguments, ..call })
                 }
                 DecodedPart::Whole(part) => part,
@@ -188,11 +195,23 @@ pub(crate) fn normalized(arguments: &str) -> String {
     read.map_or_else(|_| arguments.to_owned(), |value| compact::text(&value))
 }
 
+/// The arguments of a call of a tool without arguments.
+const NO_ARGUMENTS: &str = "{}";
+
+/// Returns the text of arguments as [`normalized`] does. Answers state that there are none as an empty text or as `null`, which
+/// clients repeat as an empty object.
+fn normalized_arguments(text: &str) -> String {
+    match text.trim() {
+        "" | "null" => NO_ARGUMENTS.to_owned(),
+        _ => normalized(text),
+    }
+}
+
 /// Returns a value as arguments of a tool: a text is JSON itself.
 pub(super) fn arguments(value: Option<&Value<'_>>) -> String {
     match value {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => normalized(text),
+        None | Some(Value::Null) => NO_ARGUMENTS.to_owned(),
+        Some(Value::String(text)) => normalized_arguments(text),
         Some(value) => compact::text(value),
     }
 }
@@ -310,6 +329,24 @@ pub(crate) fn said_message(author: Option<&str>, parts: Vec<MessagePart>) -> Con
     let are_results =
         !parts.is_empty() && parts.iter().all(|part| matches!(part, MessagePart::ToolResult(_)));
     ConversationMessage::new(if are_results { MessageRole::Tool } else { role(author) }, parts)
+}
+
+/// Returns messages of which those of the model that follow each other are one, as they were when it answered: clients repeat an
+/// answer as several of them. `add` adds a part of the next one to those before it.
+pub(super) fn joined(
+    messages: impl Iterator<Item = ConversationMessage>,
+    add: fn(&mut Vec<MessagePart>, MessagePart),
+) -> Vec<ConversationMessage> {
+    let mut all: Vec<ConversationMessage> = Vec::new();
+    for next in messages {
+        match all.last_mut() {
+            Some(last) if [last.role, next.role].iter().all(|role| *role == MessageRole::Assistant) => {
+                next.parts.into_iter().for_each(|part| add(&mut last.parts, part));
+            }
+            _ => all.push(next),
+        }
+    }
+    all
 }
 
 /// Returns the blocks of the contents of messages.

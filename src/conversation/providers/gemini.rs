@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::chat::{Chat, ChatChoice, ChatRole, Turn, TurnPart, Turns, no_place, turns, unknown_part};
 use super::decoding::{
     AnswerDecoder, AnswerReader, MessageForm, PieceKind, RequestedMessages, StreamProgress, embeddings,
-    encoded_media, indexed, instructions, media, parameters, parts, said_message, states, tool_call,
+    encoded_media, indexed, instructions, joined, media, parameters, parts, said_message, states, tool_call,
     tool_names,
 };
 use super::provider::{
@@ -52,7 +52,7 @@ pub(super) const GEMINI: Provider = Provider {
         alternatives: &["candidates"],
         end_reasons: &["finishReason"],
         cut_off: &["MAX_TOKENS"],
-        tool_values: &["args", "functionCall", "functionResponse"],
+        tool_values: &["args", "functionCall", "functionResponse", "function_call", "function_response"],
         generated: &["responseId", "thoughtSignature", "thought_signature"],
         ..MemberRoles::NONE
     },
@@ -99,6 +99,7 @@ pub(super) const VERTEX: Provider = Provider {
         Endpoint::new("chat.completions", "/chat/completions", openai::TRANSPORT),
     ],
     hosts: &["aiplatform."],
+    has_only_models: true,
     paths: &[":predict", ":rawPredict", ":streamRawPredict"],
     metadata: GEMINI.metadata,
     ..Provider::UNKNOWN
@@ -110,6 +111,9 @@ const fn endpoint(name: &'static str, path: &'static str) -> Endpoint {
         transport_inside: &[
             &["contents", "*", "parts", "*", "functionCall", "id"],
             &["contents", "*", "parts", "*", "functionResponse", "id"],
+            // LiteLLM writes names in the other way that the API accepts.
+            &["contents", "*", "parts", "*", "function_call", "id"],
+            &["contents", "*", "parts", "*", "function_response", "id"],
         ],
         has_model_in_path: true,
         ..Endpoint::new(name, path, &[])
@@ -319,8 +323,9 @@ fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
     }
     let system = body.get("systemInstruction").or_else(|| body.get("system_instruction"));
     let system = instructions(system.and_then(|content| content.get("parts")), part);
-    let messages =
-        contents.into_iter().map(|one| said_message(word(one, "role"), parts(one.get("parts"), part)));
+    let said = contents.into_iter().map(|one| said_message(word(one, "role"), parts(one.get("parts"), part)));
+    // Clients repeat each event of a stream as a content of its own.
+    let messages = joined(said, add_piece);
     let named = |tool: &Value<'_>| {
         let declared = tool.get("functionDeclarations").or_else(|| tool.get("function_declarations"));
         let declared = declared.and_then(Value::as_array).unwrap_or_default().iter();
@@ -334,6 +339,19 @@ fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
         parameters: parameters(body, &others),
         previous_answer: None,
     })
+}
+
+/// Adds a part of an answer to those before it, which it continues if it is of the same kind.
+fn add_piece(parts: &mut Vec<MessagePart>, part: MessagePart) {
+    match (parts.last_mut(), part) {
+        (Some(MessagePart::Text { text: said }), MessagePart::Text { text })
+        | (Some(MessagePart::Thinking { text: said }), MessagePart::Thinking { text }) => {
+            said.push_str(&text);
+        }
+        // The last event of a stream often has no text.
+        (_, MessagePart::Text { text }) if text.is_empty() => {}
+        (_, part) => parts.push(part),
+    }
 }
 
 /// Returns the texts of which Vertex is asked for embeddings.
@@ -423,6 +441,7 @@ fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
         }
     }
     decoder.identified(word(document, "responseId"));
+    let is_blocked = answered_blocked(decoder, document);
     let several = document.get("embeddings").and_then(Value::as_array).unwrap_or_default();
     let predictions = document.get("predictions").and_then(Value::as_array).unwrap_or_default();
     let predicted = predictions.iter().filter_map(|prediction| prediction.get("embeddings"));
@@ -433,8 +452,22 @@ fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
         return true;
     }
     answered_live(decoder, document)
+        || is_blocked
         || document.get("candidates").is_some()
         || document.get("usageMetadata").is_some()
+}
+
+/// Reads why a prompt is not answered. Returns false if that is not stated.
+fn answered_blocked(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
+    let Some(feedback) = document.get("promptFeedback") else { return false };
+    let reason = word(feedback, "blockReason");
+    // Several events of a stream can state it.
+    let is_first = reason.is_some() && decoder.finish_reason.is_none();
+    decoder.finished(reason);
+    if let Some(text) = word(feedback, "blockReasonMessage").filter(|_| is_first) {
+        decoder.part(0, MessagePart::Refusal { text: text.to_owned() });
+    }
+    reason.is_some()
 }
 
 #[cfg(test)]

@@ -24,6 +24,9 @@ pub(crate) use anthropic::part as anthropic_part;
 pub(crate) use gemini::part as gemini_part;
 pub(crate) use openai::item as responses_item;
 
+/// Items of answers, and references to them in requests.
+pub(crate) use openai::{output_items, referenced_item};
+
 pub(crate) use decoding::{
     AnswerContent, AnswerDecoder, AnswerFailure, AnswerReader, AnsweredMessages, RequestedMessages,
     encoded_media, media, normalized, number, parts, role, said_message, stated_error, tool_call, type_of,
@@ -74,6 +77,12 @@ pub(crate) fn endpoint(provider: &str, path: &str) -> &'static Endpoint {
         return mcp::endpoint(path);
     }
     Provider::named(provider).and_then(|provider| provider.endpoint(path)).unwrap_or(&Endpoint::ANY)
+}
+
+/// Returns whether a word is the name of a request of an API. Recordings have it in the place of a model that is not named.
+pub(crate) fn is_endpoint(word: &str) -> bool {
+    let known = PROVIDERS.iter().flat_map(|provider| provider.endpoints);
+    known.chain([&Endpoint::ANY]).any(|endpoint| endpoint.name == word)
 }
 
 /// Returns how each API states the content of answers.

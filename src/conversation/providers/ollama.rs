@@ -12,8 +12,32 @@ use crate::json::members::word;
 
 pub(super) const OLLAMA: Provider = Provider {
     name: "ollama",
+    hosts: &["ollama"],
     paths: &["/api/chat", "/api/embed", "/api/embeddings", "/api/generate"],
-    is_at_any_host: true,
+    // The programs of a chat have such paths, too, with members of their own.
+    members: &[
+        "context",
+        "dimensions",
+        "format",
+        "images",
+        "input",
+        "keep_alive",
+        "logprobs",
+        "messages",
+        "model",
+        "options",
+        "prompt",
+        "raw",
+        "shift",
+        "stream",
+        "suffix",
+        "system",
+        "template",
+        "think",
+        "tools",
+        "top_logprobs",
+        "truncate",
+    ],
     names: MemberRoles { end_reasons: &["done_reason"], tool_values: &["response"], ..MemberRoles::NONE },
     answers: AnswerForm {
         texts: &[&["message", "content"], &["response"]],

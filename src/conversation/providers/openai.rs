@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use super::chat::{Chat, ChatChoice};
 use super::decoding::{
     AnswerDecoder, AnswerReader, MessageForm, PieceKind, RequestedMessages, StreamProgress, embeddings,
-    encoded_media, indexed, inner, instructions, media, number, parameters, parts, role, stated_error,
-    states, tool_call, tool_names, type_of,
+    encoded_media, indexed, inner, instructions, joined, media, number, parameters, parts, role,
+    stated_error, states, tool_call, tool_names, type_of,
 };
 use super::provider::{AnswerForm, ChatForm, ChatResponse, Endpoint, MemberRoles, Provider};
 use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
@@ -132,6 +132,8 @@ pub(super) const AZURE: Provider = Provider {
         Endpoint::of_model("responses", "/responses", TRANSPORT),
         Endpoint::of_model("embeddings", "/embeddings", TRANSPORT),
     ],
+    hosts: &[".openai.azure.", ".cognitiveservices.azure.", ".services.ai.azure."],
+    path_parts: &["/openai/deployments/"],
     ..Provider::UNKNOWN
 };
 
@@ -405,19 +407,37 @@ pub(super) fn message(message: &Value<'_>) -> ConversationMessage {
     }
     let thought = thoughts(message).map(|text| MessagePart::Thinking { text: text.to_owned() });
     let refused = word(message, "refusal").map(|text| MessagePart::Refusal { text: text.to_owned() });
-    let images = message.get("images").and_then(Value::as_array).unwrap_or_default().iter();
-    let images = images.filter_map(Value::as_str).map(|data| encoded_media(None, "image", data));
+    let spoken = inner(message, "audio", "transcript").filter(|text| !text.is_empty());
     let calls = message.get("tool_calls").and_then(Value::as_array).unwrap_or_default().iter().map(call);
     let old_call = message.get("function_call").filter(|call| !call.is_null());
     let old_call = old_call.map(|call| tool_call(None, word(call, "name"), call.get("arguments")));
-    let all = thought.into_iter().chain(content).chain(refused).chain(images).chain(calls).chain(old_call);
+    let said = thought.into_iter().chain(content).chain(spoken.map(MessagePart::text)).chain(refused);
+    let all = said.chain(images(message)).chain(calls).chain(old_call);
     ConversationMessage::new(author, all.collect())
 }
 
 /// Returns what the model thought, under the names that servers give it.
 fn thoughts<'v>(message: &'v Value<'_>) -> Option<&'v str> {
-    let names = ["reasoning_content", "reasoning", "thinking"];
+    let names = ["reasoning_content", "reasoning", "thinking", "tool_plan"];
     names.iter().find_map(|name| message.get(name).and_then(Value::as_non_empty_str))
+}
+
+/// Returns the images beside the content: those that Ollama is asked about, which are Base64, or that `OpenRouter` returns, which
+/// are parts.
+fn images<'v>(message: &'v Value<'_>) -> impl Iterator<Item = MessagePart> + 'v {
+    let images = message.get("images").and_then(Value::as_array).unwrap_or_default().iter();
+    images.filter_map(|image| match image {
+        Value::String(data) => Some(encoded_media(None, "image", data)),
+        image => part(image),
+    })
+}
+
+/// Returns what the model thought, as a part of a content states it: as a text, or Mistral as a list of parts.
+fn thought(part: &Value<'_>) -> Option<String> {
+    match part.get("thinking")? {
+        Value::String(text) => Some(text.clone().into_owned()),
+        stated => Some(stated.as_array()?.iter().filter_map(|part| word(part, "text")).collect()),
+    }
 }
 
 /// Returns a call of a tool in a message.
@@ -434,6 +454,7 @@ fn part(part: &Value<'_>) -> Option<MessagePart> {
         // What a program printed that the server ran.
         "logs" => MessagePart::text(string("logs")?),
         "reasoning_text" => MessagePart::Thinking { text: string("text")?.to_owned() },
+        "thinking" => MessagePart::Thinking { text: thought(part)? },
         // What the realtime API says.
         "audio" | "output_audio" => MessagePart::text(string("transcript")?),
         "refusal" => MessagePart::Refusal { text: string("refusal")?.to_owned() },
@@ -457,22 +478,31 @@ fn part(part: &Value<'_>) -> Option<MessagePart> {
 /// Returns the messages of an input, or of an output: each item is one.
 fn items(input: &Value<'_>) -> Vec<ConversationMessage> {
     match input {
-        Value::Array(items) => {
-            let mut messages: Vec<ConversationMessage> = Vec::new();
-            // An answer of several items is one message.
-            for next in items.iter().map(item) {
-                match messages.last_mut() {
-                    Some(last)
-                        if last.role == MessageRole::Assistant && next.role == MessageRole::Assistant =>
-                    {
-                        last.parts.extend(next.parts);
-                    }
-                    _ => messages.push(next),
-                }
-            }
-            messages
-        }
+        // An answer of several items is one message.
+        Value::Array(items) => joined(items.iter().map(item), Vec::push),
         asked => vec![ConversationMessage::new(MessageRole::User, parts(Some(asked), part))],
+    }
+}
+
+/// Returns the items of a document of an answer by their ids: those of a response, the one that an event completes, and the
+/// messages that are said aloud.
+pub(crate) fn output_items<'v, 'a>(
+    document: &'v Value<'a>,
+) -> impl Iterator<Item = (&'v str, &'v Value<'a>)> {
+    let response = document.get("response").unwrap_or(document);
+    let items = response.get("output").and_then(Value::as_array).unwrap_or_default().iter();
+    let done = document.get("item").filter(|_| type_of(document) == "response.output_item.done");
+    let items = items.chain(done).filter_map(|item| Some((word(item, "id")?, item)));
+    let choices = document.get("choices").and_then(Value::as_array).unwrap_or_default().iter();
+    let messages = choices.filter_map(|choice| choice.get("message"));
+    items.chain(messages.filter_map(|message| Some((inner(message, "audio", "id")?, message))))
+}
+
+/// Returns the id of the item that an element of a request refers to, instead of repeating it.
+pub(crate) fn referenced_item<'v>(element: &'v Value<'_>) -> Option<&'v str> {
+    match type_of(element) {
+        "item_reference" => word(element, "id"),
+        _ => inner(element, "audio", "id"),
     }
 }
 
@@ -558,11 +588,14 @@ fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
     true
 }
 
-/// The places of the parts of a message in a stream: what was thought, the text, a refusal, and the calls of tools.
+/// The places of the parts of a message in a stream: what was thought, the text, what is said aloud, a refusal, images, and the
+/// calls of tools.
 const THOUGHT: u64 = 0;
 const TEXT: u64 = 1;
-const REFUSAL: u64 = 2;
-const TOOLS: u64 = 3;
+const SPOKEN: u64 = 2;
+const REFUSAL: u64 = 3;
+const IMAGES: u64 = 4;
+const TOOLS: u64 = 5;
 
 fn answered_choice(decoder: &mut AnswerDecoder, index: u64, choice: &Value<'_>) {
     decoder.finished(word(choice, "finish_reason"));
@@ -576,8 +609,11 @@ fn answered_choice(decoder: &mut AnswerDecoder, index: u64, choice: &Value<'_>) 
     decoder.piece((index, THOUGHT, 0), PieceKind::Thinking, thoughts(delta));
     decoder.piece((index, TEXT, 0), PieceKind::Text, word(delta, "content"));
     for content in delta.get("content").and_then(Value::as_array).unwrap_or_default() {
+        decoder.piece((index, THOUGHT, 0), PieceKind::Thinking, thought(content).as_deref());
         decoder.piece((index, TEXT, 0), PieceKind::Text, word(content, "text"));
     }
+    decoder.piece((index, SPOKEN, 0), PieceKind::Text, inner(delta, "audio", "transcript"));
+    images(delta).for_each(|image| decoder.part_in(index, IMAGES, image));
     decoder.piece((index, REFUSAL, 0), PieceKind::Refusal, word(delta, "refusal"));
     for (tool, call) in indexed(delta, "tool_calls") {
         let called = call.get("function").or_else(|| call.get("custom"));

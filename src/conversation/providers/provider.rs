@@ -6,7 +6,8 @@ use serde_json::{Value as Json, json};
 
 use super::chat::Chat;
 use super::decoding::{AnswerReader, MessageForm, StreamProgress};
-use crate::json::Value;
+use crate::json::members::word;
+use crate::json::{Object, Value};
 
 /// A provider of models.
 #[derive(Debug)]
@@ -29,10 +30,15 @@ pub struct Provider {
     pub(crate) aliases: &'static [&'static str],
     /// Parts of the names of its hosts, beside that of its URL.
     pub(crate) hosts: &'static [&'static str],
+    /// Whether all requests to these hosts are to models.
+    pub(crate) has_only_models: bool,
+    /// Parts of the paths of its requests that paths of no other provider have.
+    pub(crate) path_parts: &'static [&'static str],
     /// The ends of the paths of other requests to models.
     pub(crate) paths: &'static [&'static str],
-    /// Whether a request with one of these paths is of this provider at any host.
-    pub(crate) is_at_any_host: bool,
+    /// The members of requests with one of these paths, which are of this provider at any host if they have a model and no
+    /// other members; empty if the host says whose they are.
+    pub(crate) members: &'static [&'static str],
     /// Returns the path of a request that has the form of the API, by its body and that of its response.
     pub(crate) path_of_bodies: fn(&Value<'_>, Option<&Value<'_>>) -> Option<&'static str>,
     pub(crate) names: MemberRoles,
@@ -151,8 +157,10 @@ impl Provider {
         endpoints: &[],
         aliases: &[],
         hosts: &[],
+        has_only_models: false,
+        path_parts: &[],
         paths: &[],
-        is_at_any_host: false,
+        members: &[],
         path_of_bodies: |_, _| None,
         names: MemberRoles::NONE,
         answers: AnswerForm::NONE,
@@ -160,6 +168,19 @@ impl Provider {
         chat: None,
         metadata: MetadataForm::OPENAI,
     };
+
+    /// Returns whether a host is one of its own, or a path one that only it has.
+    pub(crate) fn is_at(&self, host: &str, path: &str) -> bool {
+        self.hosts.iter().any(|part| host.contains(part))
+            || self.path_parts.iter().any(|part| path.contains(part))
+    }
+
+    /// Returns whether a path is that of another request to a model, at a host that may be of another provider.
+    pub(crate) fn has_other_path(&self, path: &str, body: &Value<'_>) -> bool {
+        let stated = || body.as_object().into_iter().flat_map(Object::iter).map(|(name, _)| name);
+        let is_own = || word(body, "model").is_some() && stated().all(|name| self.members.contains(&name));
+        self.paths.iter().any(|end| path.ends_with(end)) && (self.members.is_empty() || is_own())
+    }
 
     /// Returns the request with this path.
     pub(crate) fn endpoint(&self, path: &str) -> Option<&'static Endpoint> {

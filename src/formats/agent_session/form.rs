@@ -174,7 +174,7 @@ pub(super) fn has_all(members: &mut MemberNames<'_>, names: &[&str]) -> bool {
 
 /// Returns the numbers of tokens in the request and in the answer that a usage states.
 pub(super) fn usage(usage: &Value<'_>) -> [Option<u64>; 2] {
-    tokens(usage, count)
+    tokens(usage).map(|number| number.and_then(|number| u64::try_from(number).ok()))
 }
 
 /// Returns the count that a number states.

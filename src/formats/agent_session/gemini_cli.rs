@@ -56,8 +56,6 @@ fn read<'v>(value: &'v Value<'v>) -> SessionRecord<'v> {
             SessionRecord { error: Some(Cow::Owned(text)), ..record }
         }
         "gemini" => {
-            let tokens = value.get("tokens");
-            let counted = |name: &str| tokens.and_then(|tokens| tokens.get(name)).and_then(count);
             let answer = RecordedAnswer {
                 id: string("id"),
                 parts: answered(value, said()),
@@ -67,12 +65,20 @@ fn read<'v>(value: &'v Value<'v>) -> SessionRecord<'v> {
             SessionRecord {
                 answer: Some(answer),
                 model: string("model"),
-                tokens: tokens.filter(|tokens| !tokens.is_null()).map(|_| ["input", "output"].map(counted)),
+                tokens: value.get("tokens").filter(|tokens| !tokens.is_null()).map(counted),
                 ..record
             }
         }
         _ => record,
     }
+}
+
+/// Returns the numbers of tokens in the request and in the answer. The program copies those of the API, which counts the results
+/// of its own tools and what the model thought apart.
+fn counted(tokens: &Value<'_>) -> [Option<u64>; 2] {
+    let stated = |name: &str| tokens.get(name).and_then(count);
+    let sum = |name, apart| stated(name).map(|number| number.saturating_add(stated(apart).unwrap_or(0)));
+    [sum("input", "tool"), sum("output", "thoughts")]
 }
 
 /// The types of messages, and of records that are none.

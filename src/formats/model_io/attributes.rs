@@ -8,6 +8,7 @@ use crate::artifact::{
     group,
 };
 use crate::conversation::facts::ConversationFacts;
+use crate::conversation::providers::is_endpoint;
 use crate::conversation::reader::{decode_text, may_be_answer_body};
 use crate::json::reader::{self, Limits, ReadError};
 use crate::json::{Object, Value};
@@ -111,6 +112,15 @@ fn extra(interaction: &Value<'_>) -> Cell {
 }
 
 type MetricParser = fn(&Value<'_>) -> Option<i64>;
+
+/// Adds the model. The format requires one, so that a gateway writes the name of a request in the place of a model that it does
+/// not name.
+pub(super) fn describe_model(stated: &str, draft: &mut Draft) {
+    let models: Vec<&str> = stated.split(',').filter(|model| !is_endpoint(model)).collect();
+    if !models.is_empty() {
+        draft.attribute(AttributeInfo::MODEL_ID.name, models.join(","));
+    }
+}
 
 pub(super) fn describe(root: &Value<'_>, interactions: &[Value<'_>], draft: &mut Draft) {
     let text = |name: &str| root.get(name).and_then(Value::as_str);

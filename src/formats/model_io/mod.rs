@@ -161,9 +161,10 @@ fn describe(root: &Value<'_>, view: &SessionMembers<'_>, core: CoreHash) -> Draf
         }
     }
     draft.collect_references(root, "", &INDEXED);
-    for (name, value) in [("adapter_id", view.adapter_id), ("model_id", view.model_id), ("mode", view.mode)] {
+    for (name, value) in [("adapter_id", view.adapter_id), ("mode", view.mode)] {
         draft.attribute(name, value.as_str().unwrap_or_default());
     }
+    attributes::describe_model(view.model_id.as_str().unwrap_or_default(), &mut draft);
     if let Some(run_id) = root.get("run_id").and_then(Value::as_non_empty_str) {
         draft.attribute(AttributeInfo::RUN_ID.name, run_id);
         draft.refers_to.push((Relation::RECORDS_RUN, NameHandle::new("run", run_id)));

@@ -16,6 +16,7 @@ use crate::artifact::{
     TableRow, group, relation, timestamp_text,
 };
 use crate::conversation::facts::{CalledTool, ConversationFacts};
+use crate::conversation::providers::is_endpoint;
 use crate::conversation::providers::mcp::is_name_of;
 use crate::json::reader::ReadError;
 use crate::json::{Object, Value};
@@ -72,6 +73,12 @@ pub(super) const STEP_ATTRIBUTES: &[(&str, &[&[&str]])] = &[
     ("model_id", &[&["input", "model"], &["metadata", "model"], &["input", "payload", "model"]]),
     ("tool", TOOL_PLACES),
 ];
+
+/// Returns whether a value states an attribute. A gateway writes the name of a request in the place of a model that it does not
+/// name.
+pub(super) fn states(attribute: &str, value: &str) -> bool {
+    attribute != AttributeInfo::MODEL_ID.name || !is_endpoint(value)
+}
 
 pub(super) const STEP: Role = Role { name: "step", group: group::STEP, unit: "step", relation: None };
 pub(super) const PROMPT: Role = Role { name: "prompt", group: group::PROMPT, unit: "step", relation: None };
@@ -199,8 +206,8 @@ fn attribute(step: &Value<'_>, name: &str) -> Cell {
     let is_of_tool = step.get("type").and_then(Value::as_str).is_some_and(|text| text.starts_with("tool."));
     let places = STEP_ATTRIBUTES.iter().filter(|(attribute, _)| *attribute == name);
     let places = places.filter(|_| name != "tool" || is_of_tool).flat_map(|(_, places)| *places);
-    let mut values = places.filter_map(|names| at(step, names).and_then(Value::as_non_empty_str));
-    values.next().into()
+    let values = places.filter_map(|names| at(step, names).and_then(Value::as_non_empty_str));
+    values.filter(|value| states(name, value)).next().into()
 }
 
 fn list(texts: &[&str]) -> Cell {
@@ -222,12 +229,15 @@ pub(super) fn describe(steps: &[Value<'_>], draft: &mut Draft) {
         } else if let Some(text) = texts::carried(step, StepTextRole::Prompts).last() {
             facts.asked_text(text);
         }
-        if let Some(answer) = answered(step) {
+        let is_error = metrics::is_error(step);
+        // A stream that fails has said something before; the body of an error status has not.
+        if let Some(answer) = answered(step).filter(|_| !metrics::has_error_status(step)) {
             facts.answered(&answer);
-        } else if let Some(text) = texts::carried(step, StepTextRole::Responses).last() {
+        } else if let Some(text) = texts::carried(step, StepTextRole::Responses).last().filter(|_| !is_error)
+        {
             facts.answered_text(text);
         }
-        if metrics::is_error(step) {
+        if is_error {
             errors += 1;
             if let Some(message) = exchanges::message(step) {
                 facts.failed(message);
@@ -351,6 +361,36 @@ mod tests {
             {"type": "model.response", "output": "last"},
         ]);
         assert_eq!(described(&steps), ["finish_reason stop", "first_prompt one two", "last_answer last"]);
+    }
+
+    #[test]
+    fn names_of_requests_are_no_models() {
+        for (value, is_model) in [("json", false), ("chat.completions", false), ("gpt-json", true)] {
+            assert_eq!(states("model_id", value), is_model, "{value}");
+            assert!(states("provider", value));
+        }
+    }
+
+    #[test]
+    fn bodies_of_failures_are_no_answers() {
+        let answer = |status: u16, body: &str| {
+            json!({"type": "model.response",
+            "output": {"status_code": status, "content_type": "application/json", "content": body}})
+        };
+        let failed = r#"{"error":{"message":"boom"}}"#;
+        for failed in [
+            answer(500, failed),
+            answer(502, "<h1>Bad gateway</h1>"),
+            answer(500, r#"{"choices":[{"message":{"content":"partly"},"finish_reason":"stop"}]}"#),
+            json!({"type": "model.response", "output": {"error": "boom", "message": "boom", "text": "no"}}),
+            json!({"type": "model.response", "output": {"status_code": 200, "error": "cut off",
+                "content_type": "text/event-stream", "content": "data: {\"type\":\"response.created\"}\n\n"}}),
+        ] {
+            let steps = json!([answer(200, r#"{"choices":[{"message":{"content":"last"}}]}"#), failed]);
+            let described = described(&steps);
+            assert!(described.contains(&"last_answer last".to_owned()), "{described:?}");
+            assert!(described.contains(&"errors 1".to_owned()), "{described:?}");
+        }
     }
 
     #[test]

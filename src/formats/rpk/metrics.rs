@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use super::envelope::{at, step_type};
 use super::exchanges::states_error;
 use super::texts::{self, BODIES, StepTextRole};
-use crate::artifact::attribute::{OptionalSum, TimeSpan, parse_count, parse_millionths, parse_milliseconds};
+use crate::artifact::attribute::{OptionalSum, TimeSpan, parse_millionths, parse_milliseconds};
 use crate::artifact::{AttributeInfo, Draft, MissingOffset, parse_timestamp};
 use crate::conversation::reader;
 use crate::json::{Object, Value};
@@ -122,21 +122,26 @@ pub(super) fn duration(step: &Value<'_>) -> Option<i64> {
 /// Returns whether a step is an error, or a response that states an error or a status code of HTTP that is one, or that is
 /// marked as an error.
 pub(super) fn is_error(step: &Value<'_>) -> bool {
-    let status = || at(step, &["output", "status_code"]).and_then(Value::as_number);
     match step_type(step) {
         "error.event" => true,
         "model.response" | "tool.response" => {
             states_error(step)
                 || matches!(at(step, &["output", "is_error"]), Some(Value::Bool(true)))
-                || status().is_some_and(|status| status.as_f64() >= FIRST_ERROR_STATUS)
+                || has_error_status(step)
         }
         _ => false,
     }
 }
 
+/// Returns whether a step states a status code of HTTP that is an error, so that its body is not an answer.
+pub(super) fn has_error_status(step: &Value<'_>) -> bool {
+    let status = at(step, &["output", "status_code"]).and_then(Value::as_number);
+    status.is_some_and(|status| status.as_f64() >= FIRST_ERROR_STATUS)
+}
+
 /// Returns the numbers of input tokens and of output tokens that a step states.
 pub(super) fn tokens(step: &Value<'_>) -> [Option<i64>; 2] {
-    usage(step).map(|usage| reader::tokens(usage, parse_count)).unwrap_or_default()
+    usage(step).map(reader::tokens).unwrap_or_default()
 }
 
 /// Returns the object with the numbers of tokens of a model response.
@@ -222,8 +227,11 @@ mod tests {
         let chat = json!({"usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}});
         let anthropic = json!({"usage": {"input_tokens": 10, "output_tokens": 5}});
         let gemini = json!({"usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5}});
+        let apart = json!({"usageMetadata": {"promptTokenCount": 7, "toolUsePromptTokenCount": 3,
+            "candidatesTokenCount": 4, "thoughtsTokenCount": 1, "totalTokenCount": 15}});
+        let thought = json!({"usageMetadata": {"promptTokenCount": 10, "thoughtsTokenCount": 5}});
         let expected = ["tokens_input 10", "tokens_output 5", "tokens 15"];
-        for body in [chat, anthropic, gemini] {
+        for body in [chat, anthropic, gemini, apart, thought] {
             for output in [body.clone(), json!({"output": body, "error": null})] {
                 assert_eq!(described(&json!([{"type": "model.response", "output": output}])), expected);
                 assert!(described(&json!([{"type": "output.final", "output": output}])).is_empty());

@@ -30,7 +30,8 @@ use crate::json::{Object, Value, compact};
 use crate::validation::{Findings, Report, RuleInfo, apply};
 
 use attributes::{
-    CONTINUES, DERIVED_FROM, INDEXED, PART_OF, PREVIOUS, PREVIOUS_AT, PROMPT, RESPONSE, STEP, STEP_ATTRIBUTES,
+    CONTINUES, DERIVED_FROM, INDEXED, PART_OF, PREVIOUS, PREVIOUS_AT, PROMPT, RESPONSE, STEP,
+    STEP_ATTRIBUTES, states,
 };
 use envelope::{Envelope, at, core_text, steps};
 
@@ -251,6 +252,7 @@ fn name(root: &Value<'_>, steps: &[Value<'_>], draft: &mut Draft) {
                 continue;
             }
             let values = places.iter().filter_map(|names| at(step, names).and_then(Value::as_non_empty_str));
+            let values = values.filter(|value| states(attribute, value));
             values.for_each(|value| draft.attribute(attribute, value));
         }
     }

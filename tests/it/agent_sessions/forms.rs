@@ -94,7 +94,8 @@ fn gemini_messages() -> Vec<Value> {
     first["toolCalls"] = json!([call]);
     first["tokens"] = json!({"input": 10, "output": 5});
     let mut second = said("m3", 4, ANSWER);
-    second["tokens"] = json!({"input": 20, "output": 11});
+    // The API counts these apart.
+    second["tokens"] = json!({"input": 18, "output": 7, "cached": 9, "thoughts": 4, "tool": 2, "total": 31});
     vec![json!({"id": "m1", "timestamp": time(1), "type": "user", "content": PROMPT}), first, second]
 }
 
