@@ -8,7 +8,7 @@ use super::request::{ViewFilter, ViewRequest, located_kind};
 use super::step::prompt_texts;
 use crate::artifact::{AttributeInfo, Exchange, Kind, Playback, RepeatedElements, Timestamp};
 use crate::calls::recorded_run::{self, AnsweredCall, RecordedCalls, RequestRecord, UnansweredCall};
-use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
+use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole, MessageToolCall};
 use crate::conversation::providers::mcp;
 use crate::conversation::reader::{
     CallBodies, CallHead, Conversation, ConversationCall, ConversationReader, DecodedCall, RequestBody,
@@ -332,7 +332,7 @@ fn page(conversation: Conversation, request: &ViewRequest, unread: u64) -> Conve
     let Conversation { calls, threads } = conversation;
     let mut page = ConversationPage {
         total: calls.len() as u64 + unread,
-        failed: calls.iter().filter(|call| call.error.is_some()).count() as u64,
+        failed: calls.iter().filter(|call| is_failed(call)).count() as u64,
         matching: unread,
         next: None,
         core_checked: request.check_core,
@@ -354,17 +354,26 @@ fn page(conversation: Conversation, request: &ViewRequest, unread: u64) -> Conve
 
 /// Returns whether a filter selects a call.
 fn is_of(only: ViewFilter, call: &ConversationCall) -> bool {
-    let parts =
-        || call.messages.iter().chain(&call.answers).flat_map(|ConversationMessage { parts, .. }| parts);
     match only {
         ViewFilter::Tools => {
-            parts().any(|part| matches!(part, MessagePart::ToolCall(_) | MessagePart::ToolResult(_)))
+            parts(call).any(|part| matches!(part, MessagePart::ToolCall(_) | MessagePart::ToolResult(_)))
         }
-        ViewFilter::Errors => {
-            let is_error = |part: &MessagePart| {
-                matches!(part, MessagePart::ToolResult(MessageToolResult { is_error: true, .. }))
-            };
-            call.error.is_some() || parts().any(is_error)
-        }
+        ViewFilter::Errors => is_failed(call),
     }
+}
+
+/// Returns whether a call failed, or a tool that its answer calls or whose result it has.
+fn is_failed(call: &ConversationCall) -> bool {
+    let is_error = |part: &MessagePart| match part {
+        MessagePart::ToolCall(MessageToolCall { result, .. }) => {
+            result.as_ref().is_some_and(|result| result.is_error)
+        }
+        MessagePart::ToolResult(result) => result.is_error,
+        _ => false,
+    };
+    call.error.is_some() || parts(call).any(is_error)
+}
+
+fn parts(call: &ConversationCall) -> impl Iterator<Item = &MessagePart> {
+    call.messages.iter().chain(&call.answers).flat_map(|ConversationMessage { parts, .. }| parts)
 }
