@@ -122,6 +122,8 @@ fn lock<T>(last: &Mutex<T>) -> MutexGuard<'_, T> {
 impl From<ViewAnswer> for RecentView {
     fn from(mut answer: ViewAnswer) -> Self {
         let next = answer.next.take();
+        // What is kept answers requests for other pages, too.
+        answer.previous = None;
         let steps = std::mem::take(&mut answer.steps).into_iter().map(|mut step| {
             let bodies = std::mem::take(&mut step.bodies);
             (step, bodies)

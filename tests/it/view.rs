@@ -97,6 +97,7 @@ fn every_artifact_of_the_corpus_has_a_transcript() {
             let page = view(&sandbox, &core, |request| (request.from, request.limit) = (first, Some(2)));
             assert!(page.steps.len() <= 2);
             assert_eq!((page.total, page.failed), (whole.total, whole.failed));
+            assert_eq!(page.previous, first.checked_sub(2), "{core}");
             from = page.next;
             paged.extend(page.steps);
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use super::core_check::CoreOfBytes;
-use super::request::{ViewFilter, ViewRequest, located_kind};
+use super::request::{PreviousPage, ViewFilter, ViewRequest, located_kind};
 use super::step::prompt_texts;
 use crate::artifact::{AttributeInfo, Exchange, Kind, Playback, RepeatedElements, Timestamp};
 use crate::calls::recorded_run::{self, AnsweredCall, RecordedCalls, RequestRecord, UnansweredCall};
@@ -30,6 +30,7 @@ pub(super) struct ConversationPage {
     pub(super) total: u64,
     pub(super) failed: u64,
     pub(super) matching: u64,
+    pub(super) previous: PreviousPage,
     pub(super) next: Option<u64>,
     /// Whether the core hash of the artifact was computed from the bytes that were read.
     pub(super) core_checked: bool,
@@ -334,13 +335,18 @@ fn page(conversation: Conversation, request: &ViewRequest, unread: u64) -> Conve
         total: calls.len() as u64 + unread,
         failed: calls.iter().filter(|call| is_failed(call)).count() as u64,
         matching: unread,
+        previous: PreviousPage::default(),
         next: None,
         core_checked: request.check_core,
         conversation: Conversation { calls: Vec::new(), threads },
     };
     for call in calls.into_iter().filter(|call| request.only.is_none_or(|only| is_of(only, call))) {
         page.matching += 1;
-        if call.step < request.from || request.to.is_some_and(|to| call.step > to) {
+        if call.step < request.from {
+            page.previous.add(request, call.step);
+            continue;
+        }
+        if request.to.is_some_and(|to| call.step > to) {
             continue;
         }
         if request.limit.is_some_and(|limit| page.conversation.calls.len() as u64 >= limit) {
