@@ -30,7 +30,7 @@ pub(super) fn section(selection: TranscriptSelection, answer: &ViewAnswer, names
                 Some(conversation) => (conversation::calls(selection, answer, conversation)),
                 None => {
                     (drawing(answer))
-                    (journal::drawing(answer))
+                    (journal::drawing(selection, answer))
                     @for step in &answer.steps { (shown_step(selection, answer, step, start, names)) }
                     @if answer.steps.is_empty() { p.faint { "None." } }
                 }
