@@ -123,7 +123,7 @@ fn drawing(answer: &ViewAnswer) -> Markup {
             address: format!("#step-{}", step.index),
         })
         .collect();
-    timeline::drawing(&format!("{}s", answer.step_noun), &items)
+    timeline::drawing(&parts::page_noun(answer), &items)
 }
 
 fn shown_step(
