@@ -230,6 +230,8 @@ pub struct SuccessorCriteria {
     pub attribute: &'static str,
     /// The attribute that is the number of parts of a document, and the noun for one of them.
     pub length: (&'static str, &'static str),
+    /// Whether each part of a document states the hash of the part before it.
+    pub states_predecessors: bool,
 }
 
 /// A document that is the rest of a longer one.

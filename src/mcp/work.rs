@@ -119,6 +119,8 @@ impl RecentReads {
 impl From<ViewAnswer> for RecentView {
     fn from(mut answer: ViewAnswer) -> Self {
         let next = answer.next.take();
+        // What is kept answers requests for other pages, too.
+        answer.previous = None;
         let steps = std::mem::take(&mut answer.steps).into_iter().map(|mut step| {
             let bodies = std::mem::take(&mut step.bodies);
             (step, bodies)

@@ -213,22 +213,63 @@ impl Marks {
 
 impl UntrustedText<'_> {
     fn write(&self, text: &str, buffer: &mut String) {
-        let mut rest = text;
-        while let Some((at, character)) = rest.char_indices().find(|(_, one)| self.is_escaped(*one)) {
-            let (plain, hidden) = rest.split_at_checked(at).unwrap_or((rest, ""));
-            plain.render_to(buffer);
+        let mut written = 0;
+        let mut before = None;
+        let mut characters = text.char_indices().peekable();
+        while let Some((at, character)) = characters.next() {
+            let after = characters.peek().map(|(_, after)| *after);
+            if !self.is_escaped(character) || joins(before, character, after) {
+                before = Some(character);
+                continue;
+            }
+            text.get(written..at).unwrap_or_default().render_to(buffer);
             let mut escape = String::new();
             // Writing to a string cannot fail.
             let _ = write_escape(character, &mut escape);
             self.marks.write("escape", &escape, buffer);
-            rest = hidden.get(character.len_utf8()..).unwrap_or_default();
+            written = at + character.len_utf8();
+            before = None;
         }
-        rest.render_to(buffer);
+        text.get(written..).unwrap_or_default().render_to(buffer);
     }
 
     fn is_escaped(&self, character: char) -> bool {
         is_hidden(character) && !(self.is_block && matches!(character, '\n' | '\t'))
     }
+}
+
+/// Returns whether a joiner or a variation selector is where it forms an emoji or a word. Elsewhere it has no effect, so that
+/// texts that look alike could differ by it. `before` is `None` after an escape.
+fn joins(before: Option<char>, character: char, after: Option<char>) -> bool {
+    match character {
+        '\u{fe0e}' | '\u{fe0f}' => match before {
+            // A key: 1️⃣
+            Some('0'..='9' | '#' | '*') => after == Some('\u{20e3}'),
+            before => before.is_some_and(is_symbol),
+        },
+        '\u{200c}' | '\u{200d}' => {
+            let are_letters = before.is_some_and(is_joined) && after.is_some_and(is_joined);
+            let follows_symbol = before.is_some_and(|before| is_symbol(before) || before == '\u{fe0f}');
+            are_letters || character == '\u{200d}' && follows_symbol && after.is_some_and(is_symbol)
+        }
+        _ => false,
+    }
+}
+
+/// Returns whether a character is of a block with those that have a form as an emoji.
+fn is_symbol(character: char) -> bool {
+    // Not those of Braille, of which one is blank.
+    matches!(character,
+        '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2100}'..='\u{27ff}' | '\u{2900}'..='\u{2bff}'
+        | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}')
+}
+
+/// Returns whether a character is of a script in which joiners determine the forms of letters: Arabic, Syriac, and those of
+/// India and its neighbors.
+fn is_joined(character: char) -> bool {
+    let is_of_script =
+        matches!(character, '\u{600}'..='\u{109f}' | '\u{1780}'..='\u{18af}' | '\u{fb50}'..='\u{fdff}');
+    is_of_script && !is_hidden(character)
 }
 
 /// Returns a time, relative to now, with the exact time for programs and as a tooltip.
@@ -271,6 +312,36 @@ mod tests {
         );
         assert_eq!(shown, expected);
         assert!(block("a\n\tb\r\n").render().into_string().starts_with("a\n\tb<span"));
+    }
+
+    #[test]
+    fn joiners_and_variation_selectors_are_shown_unless_they_form_emoji_or_words() {
+        let escapes = |text: &str| line(text).render().into_string().matches("escape").count();
+        let texts = [
+            "\u{26a0}\u{fe0f} careful",
+            "\u{2764}\u{fe0f}\u{200d}\u{1f525}",
+            "\u{1f469}\u{1f3fd}\u{200d}\u{1f4bb}\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}",
+            "1\u{fe0f}\u{20e3} \u{a9}\u{fe0e}",
+            "\u{645}\u{6cc}\u{200c}\u{62e}\u{648}\u{627}\u{647}\u{645}",
+            "\u{915}\u{94d}\u{200d}\u{937}",
+        ];
+        for text in texts {
+            assert_eq!(escapes(text), 0, "{text}");
+        }
+        let hidden = [
+            ("\u{fe0f}a\u{fe0f}1\u{fe0f}", 3),
+            ("\u{26a0}\u{fe0f}\u{fe0f}\u{fe0f}", 2),
+            ("a\u{200d}b\u{200c}c \u{200d}", 3),
+            ("\u{1f469}\u{200d}\u{200d}\u{1f4bb}\u{200d}", 3),
+            ("\u{1f469}\u{200c}\u{1f4bb}", 1),
+            ("\u{645}\u{200c}\u{200c}\u{645} \u{200c}\u{645}\u{200d}", 4),
+            ("\u{2800}\u{fe0f}", 1),
+            ("\u{1f3f4}\u{e0067}\u{e007f}", 2),
+            ("\u{645}\u{202e}\u{200d}\u{645}\u{61c}", 3),
+        ];
+        for (text, expected) in hidden {
+            assert_eq!(escapes(text), expected, "{}", text.escape_unicode());
+        }
     }
 
     #[test]

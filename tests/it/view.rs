@@ -8,6 +8,7 @@ use runvault::vault::view::{
 };
 use serde_json::{Value, json};
 
+use crate::agent_sessions::forms::failing;
 use crate::conformance::corpus;
 use crate::output::steady;
 use crate::sandbox::{Ran, Sandbox, repository, run_pack, session};
@@ -96,6 +97,7 @@ fn every_artifact_of_the_corpus_has_a_transcript() {
             let page = view(&sandbox, &core, |request| (request.from, request.limit) = (first, Some(2)));
             assert!(page.steps.len() <= 2);
             assert_eq!((page.total, page.failed), (whole.total, whole.failed));
+            assert_eq!(page.previous, first.checked_sub(2), "{core}");
             from = page.next;
             paged.extend(page.steps);
         }
@@ -113,6 +115,19 @@ fn every_artifact_of_the_corpus_has_a_transcript() {
             }
         }
     }
+}
+
+#[test]
+fn calls_whose_tools_failed_are_errors_of_a_conversation() {
+    let sandbox = Sandbox::new();
+    let core = sandbox.add([sandbox.write("s.jsonl", failing())]).remove(0);
+    let errors = view(&sandbox, &core, |request| {
+        (request.conversation, request.only) = (true, Some(ViewFilter::Errors))
+    });
+    let conversation = errors.conversation.unwrap();
+    assert_eq!((errors.total, errors.failed, errors.matching, conversation.calls.len()), (2, 1, 1, 1));
+    let printed = sandbox.run(["view", &core, "--only", "errors"]).expect(0);
+    assert!(printed.stdout.contains("/work/paris.txt"), "{}", printed.stdout);
 }
 
 /// A run with a failed call, an answer to it, and an error of its own.

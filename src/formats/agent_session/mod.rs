@@ -50,6 +50,7 @@ static INFO: KindInfo = KindInfo {
         relation: EXTENDS.name,
         attribute: AttributeInfo::RUN_ID.name,
         length: (RECORDS.name, "record"),
+        states_predecessors: false,
     }),
     view: attributes::ARTIFACTS,
     tables: &[attributes::RECORDS_TABLE],

@@ -43,6 +43,7 @@ static INFO: KindInfo = KindInfo {
         relation: EXTENDS.name,
         attribute: "trace_id",
         length: ("records", "record"),
+        states_predecessors: true,
     }),
     step_noun: RECORD.unit,
     step_prefix: Some(("line ", 1)),

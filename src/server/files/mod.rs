@@ -4,6 +4,7 @@
 //! their links and their bytes. Links to other pages are left out, or are text.
 
 mod names;
+mod page_starts;
 mod rewrite;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -25,6 +26,7 @@ use crate::vault::journal::JournalHeadRequest;
 use crate::vault::list::{ListAnswer, ListRequest};
 use crate::vault::show::ShowRequest;
 use names::{INDEX, PageFileNames, PendingPageFile};
+use page_starts::PageStarts;
 
 /// Artifacts whose pages are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,7 +87,8 @@ pub fn write_pages(
     let kinds = kinds(&list, &artifacts);
     let compared = compared(&kinds, selection);
     let prompts = prompts(vault, &artifacts)?;
-    let names = PageFileNames::new(&kinds, prompts.keys().copied().collect(), compared.to_vec());
+    let starts = PageStarts::read(vault, &kinds).map_err(|error| failed(INDEX, &error.into()))?;
+    let names = PageFileNames::new(&kinds, prompts.keys().copied().collect(), compared.to_vec(), starts);
     let mut writer = PageFileWriter { vault, names, prompts, write, written: WrittenPages::default() };
     writer.written.artifacts = artifacts.len() as u64;
     writer.all(&list, compared)?;

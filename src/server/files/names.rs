@@ -7,10 +7,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use axum::extract::Query;
 use axum::http::Uri;
 
+use super::page_starts::PageStarts;
 use super::rewrite::LinkRewrite;
 use crate::artifact::Kind;
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
+use crate::server::address;
 use crate::server::markdown::is_external;
 use crate::server::pages::download::safe;
 
@@ -40,6 +42,8 @@ pub(super) struct PageFileNames {
     prompts: BTreeSet<Digest>,
     /// Artifacts whose differences have pages: all together, and the first with each other one.
     compared: Vec<CoreHash>,
+    /// Where the pages of the artifacts begin.
+    starts: PageStarts,
     /// The names by address.
     files: HashMap<String, String>,
     /// The names in lowercase: some file systems do not distinguish cases.
@@ -76,6 +80,7 @@ impl PageFileNames {
         artifacts: &[(CoreHash, String)],
         prompts: BTreeSet<Digest>,
         compared: Vec<CoreHash>,
+        starts: PageStarts,
     ) -> Self {
         // Whoever makes artifacts can make two whose hashes begin alike.
         let beginnings: HashSet<String> = artifacts.iter().map(|(core, _)| format!("{core:.12}")).collect();
@@ -88,7 +93,8 @@ impl PageFileNames {
         let artifacts =
             artifacts.iter().map(|(core, kind)| (*core, (kind.clone(), stem(*core, kind)))).collect();
         let used_names = HashSet::from([INDEX.to_owned()]);
-        Self { artifacts, prompts, compared, files: HashMap::new(), used_names, waiting: VecDeque::new() }
+        let (files, waiting) = (HashMap::new(), VecDeque::new());
+        Self { artifacts, prompts, compared, starts, files, used_names, waiting }
     }
 
     /// Returns what is to be written next.
@@ -96,12 +102,16 @@ impl PageFileNames {
         self.waiting.pop_front()
     }
 
-    /// Returns what a link to an address becomes. What it leads to is written.
-    pub(super) fn target(&mut self, address: &str) -> LinkRewrite {
-        if is_external(address) {
+    /// Returns what a link becomes to an address, which may end with a place on the page. What it leads to is written.
+    pub(super) fn target(&mut self, link: &str) -> LinkRewrite {
+        if is_external(link) {
             return LinkRewrite::Text;
         }
+        let (address, place) = link.split_once('#').unwrap_or((link, ""));
         let Some(parsed) = PageAddress::parse(address) else { return LinkRewrite::Nothing };
+        if let Some(page) = self.page_with_step(&parsed, place).filter(|page| page != address) {
+            return self.target(&page);
+        }
         let path: Vec<&str> = parsed.path.iter().map(String::as_str).collect();
         let artifact = path.get(1).and_then(|core| self.artifacts.get(&core.parse().ok()?));
         let (key, name) = match (path.as_slice(), artifact) {
@@ -138,6 +148,25 @@ impl PageFileNames {
         LinkRewrite::File(self.assign(key, &name, address))
     }
 
+    /// Returns the address of the page with the step that an address leads to, if it is one of the pages of an artifact
+    /// without a filter. Those with a filter lead to each other only.
+    fn page_with_step(&self, link: &PageAddress, place: &str) -> Option<String> {
+        let ["artifact", core] = *link.path.iter().map(String::as_str).collect::<Vec<_>>() else {
+            return None;
+        };
+        let core: CoreHash = core.parse().ok()?;
+        if link.parameters.iter().any(|(name, _)| !["from", "raw"].contains(&name.as_str())) {
+            return None;
+        }
+        let from = || link.parameter("from")?.parse().ok();
+        let step: u64 = step_of(place).or_else(from)?;
+        let is_raw = link.parameter("raw") == Some("true");
+        let start = self.starts.page_of(core, step, is_raw);
+        let start = (start > 0).then(|| start.to_string());
+        let parameters = [("from", start.as_deref()), ("raw", is_raw.then_some("true"))];
+        Some(address::with_query(&address::artifact(core), &parameters))
+    }
+
     /// Returns whether these are all artifacts that are compared, or the first and another one.
     fn is_compared(&self, address: &PageAddress) -> bool {
         let runs =
@@ -165,6 +194,11 @@ impl PageFileNames {
         self.waiting.push_back(PendingPageFile { address: address.to_owned(), name: unique.clone() });
         unique
     }
+}
+
+/// Returns the number of the step in which a place on the page of an artifact is.
+fn step_of(place: &str) -> Option<u64> {
+    place.strip_prefix("step-")?.split('-').next()?.parse().ok()
 }
 
 /// Returns the name of a file with the bytes of a capture, or of one of its members.
@@ -207,7 +241,6 @@ fn is_text(ending: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::address;
 
     fn core(text: &str) -> CoreHash {
         CoreHash(Digest::from_content(text.as_bytes()))
@@ -215,7 +248,8 @@ mod tests {
 
     fn names(compared: &[CoreHash]) -> PageFileNames {
         let artifacts = ["a", "b", "c"].map(|text| (core(text), "../<odd>".to_owned()));
-        PageFileNames::new(&artifacts, BTreeSet::from([core("p").0]), compared.to_vec())
+        let prompts = BTreeSet::from([core("p").0]);
+        PageFileNames::new(&artifacts, prompts, compared.to_vec(), PageStarts::default())
     }
 
     #[test]
@@ -248,6 +282,31 @@ mod tests {
         let waiting: Vec<String> = std::iter::from_fn(|| names.next()).map(|waiting| waiting.name).collect();
         assert_eq!(waiting.len(), 4);
         assert!(names.target(&address::artifact(a)) != LinkRewrite::Text && names.next().is_none());
+    }
+
+    #[test]
+    fn a_step_has_one_page_of_each_form() {
+        let a = core("a");
+        let mut names = names(&[]);
+        let mut file = |link: &str| match names.target(&format!("{}{link}", address::artifact(a))) {
+            LinkRewrite::File(name) => {
+                name.split_once('.').unwrap().0.split_at("artifact-".len() + 12).1.to_owned()
+            }
+            other => panic!("{link} becomes {other:?}"),
+        };
+        let cases = [
+            ("", ""),
+            ("?from=0", ""),
+            ("#step-199-1", ""),
+            ("?from=7#step-201-0-3", "-from-200"),
+            ("?from=399#facts", "-from-200"),
+            ("?from=7&raw=true", "-raw-true"),
+            ("?from=400&raw=true#step-399", "-from-200-raw-true"),
+            ("?from=7&only=errors#step-201", "-from-7-only-errors"),
+        ];
+        for (link, expected) in cases {
+            assert_eq!(file(link), expected, "{link}");
+        }
     }
 
     #[test]

@@ -139,8 +139,8 @@ impl RewriteOutput {
             return Ok(after);
         }
         // A place within a page is also the place within its file.
-        let (address, place) = written.split_at(written.find('#').unwrap_or(written.len()));
-        match target(&unescaped(address)) {
+        let (_, place) = written.split_at(written.find('#').unwrap_or(written.len()));
+        match target(&unescaped(written)) {
             LinkRewrite::File(name) => {
                 let name = html! { (name) }.into_string();
                 let link =
@@ -181,7 +181,7 @@ mod tests {
 
     fn rewritten(page: &str) -> Result<String, UnexpectedMarkup> {
         rewrite(page, &mut |address| match address {
-            "/one?a=1&b=\"" => LinkRewrite::File("one&.html".to_owned()),
+            "/one?a=1&b=\"" | "/one?a=1&b=\"#step-8" => LinkRewrite::File("one&.html".to_owned()),
             "/text" => LinkRewrite::Text,
             _ => LinkRewrite::Nothing,
         })

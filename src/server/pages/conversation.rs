@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
 use super::message::CallContext;
-use super::parts::duration;
+use super::parts::{self, duration};
 use super::selection::TranscriptSelection;
 use super::timeline::{self, TimelineItem};
 use crate::display::{self, counted};
@@ -40,7 +40,7 @@ pub(super) fn calls(
     let previous = |at: usize, thread: u64| calls.get(..at)?.iter().rfind(|call| call.thread == thread);
     let before = |at: usize| at.checked_sub(1).and_then(|at| calls.get(at));
     html! {
-        (timeline::drawing("calls", &items(calls)))
+        (timeline::drawing(&parts::page_noun(answer), &items(calls)))
         div.calls {
             @for (at, call) in calls.iter().enumerate() {
                 @if before(at).map_or(call.thread != 0, |before| before.thread != call.thread) {

@@ -5,7 +5,8 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::compared_messages::{ComparedMessages, MarkedTexts};
-use super::{compared_runs, parts, search};
+use super::parts::{self, ArtifactNames};
+use super::{compared_runs, search};
 use crate::digest::CoreHash;
 use crate::display::counted;
 use crate::server::address;
@@ -18,6 +19,9 @@ use crate::vault::diff::{
     PartChange, compare_messages,
 };
 use crate::vault::view::{ViewAnswer, ViewRequest};
+
+/// The heading of the page.
+const HEADING: &str = "Differences";
 
 /// Number of changes of a page.
 const CHANGES: u64 = 200;
@@ -70,7 +74,6 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
         let message = format!("at most {RUNS} are compared");
         return Err(PageError::Field { field: "run", message });
     }
-    let title = "Differences".to_owned();
     let artifact = |text: &String| Ok(search::artifact_of_text(visit, text)?.artifact.core);
     let runs: Vec<CoreHash> = if parameters.runs.len() < 2 {
         Ok(Vec::new())
@@ -82,8 +85,17 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
         [one, other] => PairPage { visit, parameters: &parameters, one, other }.content()?,
         _ => several(visit, &parameters, &runs)?,
     };
-    let body = html! { h1 { (title) } (form(&parameters)) (content) };
+    let body = html! { h1 { (HEADING) } (form(&parameters)) (content) };
+    let title = title(visit, &runs)?;
     Ok(ResponseContent::Page(HtmlPage { title, section: "/diff", body }))
+}
+
+/// Returns the title of the page, with what the artifacts are called: the ids of their runs, or their hashes.
+fn title(visit: &PageRequest<'_>, artifacts: &[CoreHash]) -> Result<String, PageError> {
+    let names = ArtifactNames::read(visit, artifacts.to_vec())?;
+    let name = |core: &CoreHash| names.run_id(*core).map_or_else(|| format!("{core:.12}"), str::to_owned);
+    let compared = artifacts.iter().map(name).collect::<Vec<_>>().join(", ");
+    Ok(if compared.is_empty() { HEADING.to_owned() } else { format!("{HEADING}: {compared}") })
 }
 
 fn form(parameters: &Parameters) -> Markup {

@@ -6,8 +6,8 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::parts::ArtifactNames;
-use super::parts::{self, step_class, step_label};
+use super::parts::{self, ArtifactNames, step_class, step_label};
+use super::selection::TranscriptSelection;
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
 use crate::server::address;
@@ -151,29 +151,43 @@ const RADIUS: usize = 8;
 const RECORDS: usize = 200;
 
 /// Draws the records on the page, if the artifact is a chain: one whose longer versions extend it.
-pub(super) fn drawing(answer: &ViewAnswer) -> Markup {
-    let is_chain = formats::named(&answer.artifact.kind).and_then(|kind| kind.info().versions).is_some();
+pub(super) fn drawing(selection: TranscriptSelection, answer: &ViewAnswer) -> Markup {
+    let kind = formats::named(&answer.artifact.kind);
+    let Some((kind, versions)) = kind.and_then(|kind| Some((kind, kind.info().versions?))) else {
+        return html! {};
+    };
     let records: Vec<(&ViewStep, String)> = answer
         .steps
         .iter()
         .take(RECORDS)
         .filter_map(|step| Some((step, format!("{:.6}", step.digest?))))
         .collect();
-    if !is_chain || records.len() < 2 {
+    if records.len() < 2 {
         return html! {};
     }
+    let is_end = answer.next.is_none() && selection.only.is_none() && selection.to.is_none();
     let columns = records.len().min(CHAIN_COLUMNS);
     let (width, height) = (columns * ACROSS, records.len().div_ceil(CHAIN_COLUMNS) * DOWN);
     html! {
         figure.timeline {
             div.scroll tabindex="0" role="region" aria-label="Chain" {
                 svg.chain width=(width) height=(height) viewBox=(format!("0 0 {width} {height}")) role="group" aria-label="Chain of records" {
-                    @for at in 1..records.len() { (joint(at)) }
+                    @for (at, pair) in records.windows(2).enumerate() {
+                        // A filter leaves out records in between.
+                        @if let [(one, _), (other, _)] = pair && one.index + 1 == other.index { (joint(at + 1)) }
+                    }
                     @for (at, (step, hash)) in records.iter().enumerate() { (record(at, step, hash)) }
                 }
             }
             figcaption.faint {
-                "Each record states the hash of the one before; the last hash is that of the trace."
+                @if versions.states_predecessors {
+                    "Each record states the hash of the one before"
+                    @if is_end { "; the last hash is that of the " (kind.noun()) }
+                    "."
+                } @else {
+                    "The records state no hashes: these are computed from their bytes. That of the " (kind.noun())
+                    " is computed from those of all records in their order."
+                }
                 @if answer.steps.len() > RECORDS { " The first " (RECORDS) " records are drawn." }
             }
         }

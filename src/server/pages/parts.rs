@@ -210,6 +210,17 @@ pub(super) fn are_events(steps: &[ViewStep]) -> bool {
     steps.iter().any(|step| !matches!(step.class, StepClass::Term | StepClass::Member | StepClass::Content))
 }
 
+/// Names the steps or calls of a page, with their number if they are not all that match.
+pub(super) fn page_noun(answer: &ViewAnswer) -> String {
+    let ViewAnswer { conversation, steps, step_noun, matching, .. } = answer;
+    let shown = conversation.as_ref().map_or(steps.len(), |conversation| conversation.calls.len()) as u64;
+    if shown == *matching {
+        return format!("{step_noun}s");
+    }
+    let first = if answer.previous.is_none() && answer.next.is_some() { "the first " } else { "" };
+    format!("{first}{} of {} {step_noun}s", number(shown), number(*matching))
+}
+
 /// Formats a duration in milliseconds.
 pub(super) fn duration(milliseconds: u64) -> String {
     display::duration(i64::try_from(milliseconds).unwrap_or(i64::MAX))

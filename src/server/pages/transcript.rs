@@ -12,7 +12,7 @@ use super::{conversation, journal, parts};
 use crate::digest::CoreHash;
 use crate::display::{counted, size};
 use crate::formats;
-use crate::server::address::{self, STEPS};
+use crate::server::address;
 use crate::server::frame::{block, exact_time, line, number};
 use crate::vault::view::{BodyFormat, BodyRole, BodySource, ViewAnswer, ViewBody, ViewFilter, ViewStep};
 
@@ -30,7 +30,7 @@ pub(super) fn section(selection: TranscriptSelection, answer: &ViewAnswer, names
                 Some(conversation) => (conversation::calls(selection, answer, conversation)),
                 None => {
                     (drawing(answer))
-                    (journal::drawing(answer))
+                    (journal::drawing(selection, answer))
                     @for step in &answer.steps { (shown_step(selection, answer, step, start, names)) }
                     @if answer.steps.is_empty() { p.faint { "None." } }
                 }
@@ -100,9 +100,7 @@ fn pages(selection: TranscriptSelection, answer: &ViewAnswer) -> Markup {
     let to = |from: u64| selection.starting_at(from).address(core);
     html! {
         nav.pages aria-label="Pages of steps" {
-            @if selection.from > 0 {
-                a rel="prev" href=(to(selection.from.saturating_sub(STEPS))) { "Previous " (answer.step_noun) "s" }
-            }
+            @if let Some(previous) = answer.previous { a rel="prev" href=(to(previous)) { "Previous " (answer.step_noun) "s" } }
             @if let Some(next) = answer.next { a rel="next" href=(to(next)) { "Next " (answer.step_noun) "s" } }
         }
     }
@@ -125,7 +123,7 @@ fn drawing(answer: &ViewAnswer) -> Markup {
             address: format!("#step-{}", step.index),
         })
         .collect();
-    timeline::drawing(&format!("{}s", answer.step_noun), &items)
+    timeline::drawing(&parts::page_noun(answer), &items)
 }
 
 fn shown_step(

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use super::core_check::CoreOfBytes;
-use super::request::{ViewFilter, ViewRequest, located_kind};
+use super::request::{PreviousPage, ViewFilter, ViewRequest, located_kind};
 use super::step::prompt_texts;
 use crate::artifact::{AttributeInfo, Exchange, Kind, Playback, RepeatedElements, Timestamp};
 use crate::calls::recorded_run::{self, AnsweredCall, RecordedCalls, RequestRecord, UnansweredCall};
-use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
+use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole, MessageToolCall};
 use crate::conversation::providers::mcp;
 use crate::conversation::reader::{
     CallBodies, CallHead, Conversation, ConversationCall, ConversationReader, DecodedCall, RequestBody,
@@ -30,6 +30,7 @@ pub(super) struct ConversationPage {
     pub(super) total: u64,
     pub(super) failed: u64,
     pub(super) matching: u64,
+    pub(super) previous: PreviousPage,
     pub(super) next: Option<u64>,
     /// Whether the core hash of the artifact was computed from the bytes that were read.
     pub(super) core_checked: bool,
@@ -332,15 +333,20 @@ fn page(conversation: Conversation, request: &ViewRequest, unread: u64) -> Conve
     let Conversation { calls, threads } = conversation;
     let mut page = ConversationPage {
         total: calls.len() as u64 + unread,
-        failed: calls.iter().filter(|call| call.error.is_some()).count() as u64,
+        failed: calls.iter().filter(|call| is_failed(call)).count() as u64,
         matching: unread,
+        previous: PreviousPage::default(),
         next: None,
         core_checked: request.check_core,
         conversation: Conversation { calls: Vec::new(), threads },
     };
     for call in calls.into_iter().filter(|call| request.only.is_none_or(|only| is_of(only, call))) {
         page.matching += 1;
-        if call.step < request.from || request.to.is_some_and(|to| call.step > to) {
+        if call.step < request.from {
+            page.previous.add(request, call.step);
+            continue;
+        }
+        if request.to.is_some_and(|to| call.step > to) {
             continue;
         }
         if request.limit.is_some_and(|limit| page.conversation.calls.len() as u64 >= limit) {
@@ -354,17 +360,26 @@ fn page(conversation: Conversation, request: &ViewRequest, unread: u64) -> Conve
 
 /// Returns whether a filter selects a call.
 fn is_of(only: ViewFilter, call: &ConversationCall) -> bool {
-    let parts =
-        || call.messages.iter().chain(&call.answers).flat_map(|ConversationMessage { parts, .. }| parts);
     match only {
         ViewFilter::Tools => {
-            parts().any(|part| matches!(part, MessagePart::ToolCall(_) | MessagePart::ToolResult(_)))
+            parts(call).any(|part| matches!(part, MessagePart::ToolCall(_) | MessagePart::ToolResult(_)))
         }
-        ViewFilter::Errors => {
-            let is_error = |part: &MessagePart| {
-                matches!(part, MessagePart::ToolResult(MessageToolResult { is_error: true, .. }))
-            };
-            call.error.is_some() || parts().any(is_error)
-        }
+        ViewFilter::Errors => is_failed(call),
     }
+}
+
+/// Returns whether a call failed, or a tool that its answer calls or whose result it has.
+fn is_failed(call: &ConversationCall) -> bool {
+    let is_error = |part: &MessagePart| match part {
+        MessagePart::ToolCall(MessageToolCall { result, .. }) => {
+            result.as_ref().is_some_and(|result| result.is_error)
+        }
+        MessagePart::ToolResult(result) => result.is_error,
+        _ => false,
+    };
+    call.error.is_some() || parts(call).any(is_error)
+}
+
+fn parts(call: &ConversationCall) -> impl Iterator<Item = &MessagePart> {
+    call.messages.iter().chain(&call.answers).flat_map(|ConversationMessage { parts, .. }| parts)
 }

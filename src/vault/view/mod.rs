@@ -12,7 +12,7 @@ pub use crate::conversation::message::{
 pub use crate::conversation::reader::{Conversation, ConversationCall, ConversationThread};
 use conversation::ConversationPage;
 use core_check::CoreOfBytes;
-use request::located_kind;
+use request::{PreviousPage, located_kind};
 pub use request::{ViewFilter, ViewRequest};
 pub(super) use step::prompt_texts;
 pub use step::{BodyFormat, BodySource, ViewBody, ViewStep};
@@ -61,6 +61,9 @@ pub struct ViewAnswer {
     /// those of calls then, and its texts are complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Conversation>,
+    /// The number of the first step of the previous page; `None` if this is the first, or if pages have no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<u64>,
     /// The number of the first step of the next page; `None` if this is the last.
     pub next: Option<u64>,
     /// The artifacts with the steps, in their order, if the run of which this one is the first part is stored as several. The
@@ -109,8 +112,9 @@ impl ViewRequest {
         let mut step_noun = kind.info().step_noun;
         let conversation = conversation.map(|read| {
             step_noun = "call";
-            let ConversationPage { conversation, total, failed, matching, next, core_checked } = read;
-            page = ViewStepPage { steps: Vec::new(), total, failed, matching, next, core_checked };
+            let ConversationPage { conversation, total, failed, matching, previous, next, core_checked } =
+                read;
+            page = ViewStepPage { steps: Vec::new(), total, failed, matching, previous, next, core_checked };
             conversation
         });
         let states_terms = kind == formats::TERMS;
@@ -127,6 +131,7 @@ impl ViewRequest {
             matching: page.matching,
             steps: page.steps,
             conversation,
+            previous: page.previous.start(),
             next: page.next,
             core_checked: page.core_checked,
             parts: if parts.len() > 1 { parts } else { Vec::new() },
@@ -171,6 +176,7 @@ struct ViewStepPage {
     total: u64,
     failed: u64,
     matching: u64,
+    previous: PreviousPage,
     next: Option<u64>,
     /// Whether the core hash of the artifact was computed from the bytes that were read.
     core_checked: bool,
@@ -185,7 +191,11 @@ impl ViewStepPage {
             return false;
         }
         self.matching += 1;
-        if index < request.from || request.to.is_some_and(|to| index > to) {
+        if index < request.from {
+            self.previous.add(request, index);
+            return false;
+        }
+        if request.to.is_some_and(|to| index > to) {
             return false;
         }
         let is_full = request.limit.is_some_and(|limit| self.steps.len() as u64 >= limit);

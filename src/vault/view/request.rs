@@ -1,5 +1,7 @@
 //! The request for a transcript.
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -106,6 +108,33 @@ impl ViewRequest {
     /// Returns the maximum number of characters of each text.
     pub(super) fn max_text(&self) -> u64 {
         self.max_text.unwrap_or(u64::MAX)
+    }
+}
+
+/// Finds where the page before the requested one begins, which is the number of matching steps of a page before it.
+#[derive(Debug, Default)]
+pub(super) struct PreviousPage {
+    /// The numbers of the last matching steps before the requested page, at most as many as a page has.
+    last: VecDeque<u64>,
+    /// Whether further steps match before those.
+    is_preceded: bool,
+}
+
+impl PreviousPage {
+    /// Learns the number of the next matching step before the requested page.
+    pub(super) fn add(&mut self, request: &ViewRequest, index: u64) {
+        self.last.push_back(index);
+        // Without a limit, there are no pages.
+        if request.limit.is_none_or(|limit| self.last.len() as u64 > limit) {
+            self.last.pop_front();
+            self.is_preceded = true;
+        }
+    }
+
+    /// Returns the number of the first step of the page: 0 if it is the first, so that this has one address.
+    pub(super) fn start(&self) -> Option<u64> {
+        let first = self.last.front().copied();
+        if self.is_preceded { first } else { first.map(|_| 0) }
     }
 }
 

@@ -122,12 +122,17 @@ pub(super) fn hostile() -> Vec<RecordedExchange> {
 
 /// A run with more calls than a page has.
 pub(super) fn long_run() -> Vec<RecordedExchange> {
+    run_of_calls(230)
+}
+
+/// A run with this many calls.
+fn run_of_calls(count: usize) -> Vec<RecordedExchange> {
     let exchange = |number| {
         let messages = json!([{"role": "user", "content": format!("question {number}.")}]);
         let text = format!("answer {number}.");
         RecordedExchange::answered(&messages, &json!({"role": "assistant", "content": text}))
     };
-    (0..230).map(exchange).collect()
+    (0..count).map(exchange).collect()
 }
 
 pub(super) fn page(serving: &Serving, path: &str) -> Response {
@@ -231,6 +236,68 @@ fn a_long_conversation_is_paged() {
     let files = export(&sandbox, &[&core]);
     let all: String = pages(&files).map(|(_, page)| page).collect();
     assert!(all.contains("answer 0.") && all.contains("answer 229."));
+}
+
+#[test]
+fn the_previous_page_is_full_and_ends_where_the_page_begins() {
+    let sandbox = Sandbox::without_vault();
+    let core = record(&sandbox, &run_of_calls(450));
+    let serving = Serving::start(&sandbox);
+    let previous = |query: &str| -> Option<String> {
+        let page = page(&serving, &format!("/artifact/{core}{query}"));
+        let address = page.text().split("rel=\"prev\" href=\"").nth(1)?.split('"').next()?.to_owned();
+        Some(address.strip_prefix(&format!("/artifact/{core}")).unwrap().replace("&amp;", "&"))
+    };
+    // A call has two steps: the request and the answer.
+    for (query, expected) in [
+        ("", None),
+        ("?from=2", Some("")),
+        ("?from=400", Some("")),
+        ("?from=480", Some("?from=80")),
+        ("?from=800", Some("?from=400")),
+        ("?from=5000", Some("?from=500")),
+        ("?from=480&raw=true", Some("?from=280&raw=true")),
+        ("?from=480&only=errors", None),
+    ] {
+        assert_eq!(previous(query).as_deref(), expected, "{query}");
+    }
+}
+
+#[test]
+fn files_have_each_call_and_each_step_once() {
+    let sandbox = Sandbox::without_vault();
+    let core = record(&sandbox, &run_of_calls(450));
+    let files = export(&sandbox, &[&core]);
+    super::files::assert_closed(&files);
+    let stem = format!("run-pack-{}", &core["sha256:".len()..][..12]);
+    let of_run = |page: &&(&str, &str)| page.0.starts_with(&stem);
+    let all: Vec<(&str, &str)> = pages(&files).collect();
+    let mut names: Vec<&str> =
+        all.iter().filter(of_run).filter_map(|(name, _)| name.strip_prefix(&stem)).collect();
+    names.sort_unstable();
+    let mut expected = vec![
+        ".html",
+        "-from-400.html",
+        "-from-800.html",
+        "-raw-true.html",
+        "-from-200-raw-true.html",
+        "-from-400-raw-true.html",
+        "-from-600-raw-true.html",
+        "-from-800-raw-true.html",
+        "-only-tools.html",
+        "-only-errors.html",
+        "-links.html",
+    ];
+    expected.sort_unstable();
+    assert_eq!(names, expected);
+    // Wherever a link leads to a step, the step is there.
+    for (name, page) in &all {
+        for (file, place) in values(page, "href").into_iter().filter_map(|link| link.split_once('#')) {
+            let file = if file.is_empty() { name } else { file };
+            let target = all.iter().find(|(other, _)| *other == file).unwrap().1;
+            assert!(target.contains(&format!(" id=\"{place}\"")), "{name}: {file}#{place}");
+        }
+    }
 }
 
 #[test]

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use super::Serving;
 use super::files::{export, pages};
+use crate::agent_sessions::forms;
 use crate::sandbox::{Sandbox, run_pack, sealed};
+use crate::traces::{Record, lines};
 
 /// Returns the links to places of pages: the page, which is empty for the same one, and the place.
 fn places(page: &str) -> Vec<(&str, &str)> {
@@ -40,6 +42,35 @@ fn the_page_of_a_contract_counts_findings_as_the_command_line_does() {
     assert!(page.text().contains("1 finding, 2 effects not verified"), "{}", page.text());
     // Terms do not take place.
     assert!(!page.text().contains("timeline") && !page.text().contains("only=tools"), "{}", page.text());
+}
+
+#[test]
+fn the_drawing_of_records_states_what_their_hashes_are() {
+    const STATED: &str = "Each record states the hash of the one before";
+    const LAST: &str = "; the last hash is that of the trace.";
+    let sandbox = Sandbox::at("2026-11-21T12:00:00Z");
+    let records = [Record::Step(0), Record::Failed, Record::Step(1), Record::Failed, Record::Failed];
+    let trace = sandbox.write("t.ndjson", lines("t", &records).concat());
+    let session = sandbox.write("s.jsonl", forms::lines(&forms::claude_code()));
+    let [trace, session] = [trace, session].map(|path| sandbox.add([path]).remove(0));
+    let serving = Serving::start(&sandbox);
+    // The number of joints, and whether the caption is that of a trace and says that the last hash is on the page.
+    for (page, joints, is_stated, has_last) in [
+        (format!("/artifact/{trace}"), 5, true, true),
+        (format!("/artifact/{trace}?from=1&to=3"), 2, true, false),
+        (format!("/artifact/{trace}?only=errors"), 1, true, false),
+        (format!("/artifact/{session}?raw=true"), 4, false, false),
+    ] {
+        let shown = serving.get(&page).expect(200);
+        let drawing = shown.text().split("<svg class=\"chain\"").nth(1).unwrap();
+        let drawing = drawing.split("</figure>").next().unwrap();
+        assert_eq!(drawing.matches("class=\"edge\"").count(), joints, "{page}: {drawing}");
+        assert_eq!(
+            (drawing.contains(STATED), drawing.contains(LAST)),
+            (is_stated, has_last),
+            "{page}: {drawing}"
+        );
+    }
 }
 
 #[test]
