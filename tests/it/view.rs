@@ -122,7 +122,7 @@ fn calls_whose_tools_failed_are_errors_of_a_conversation() {
     let sandbox = Sandbox::new();
     let core = sandbox.add([sandbox.write("s.jsonl", failing())]).remove(0);
     let errors = view(&sandbox, &core, |request| {
-        (request.conversation, request.only) = (true, Some(ViewFilter::Errors))
+        (request.conversation, request.only) = (true, Some(ViewFilter::Errors));
     });
     let conversation = errors.conversation.unwrap();
     assert_eq!((errors.total, errors.failed, errors.matching, conversation.calls.len()), (2, 1, 1, 1));

@@ -206,8 +206,8 @@ fn attribute(step: &Value<'_>, name: &str) -> Cell {
     let is_of_tool = step.get("type").and_then(Value::as_str).is_some_and(|text| text.starts_with("tool."));
     let places = STEP_ATTRIBUTES.iter().filter(|(attribute, _)| *attribute == name);
     let places = places.filter(|_| name != "tool" || is_of_tool).flat_map(|(_, places)| *places);
-    let values = places.filter_map(|names| at(step, names).and_then(Value::as_non_empty_str));
-    values.filter(|value| states(name, value)).next().into()
+    let mut values = places.filter_map(|names| at(step, names).and_then(Value::as_non_empty_str));
+    values.find(|value| states(name, value)).into()
 }
 
 fn list(texts: &[&str]) -> Cell {
