@@ -22,10 +22,7 @@ use provider::ChatForm;
 /// Parts of messages in the form of an API, as programs record them, too.
 pub(crate) use anthropic::part as anthropic_part;
 pub(crate) use gemini::part as gemini_part;
-pub(crate) use openai::item as responses_item;
-
-/// Items of answers, and references to them in requests.
-pub(crate) use openai::{output_items, referenced_item};
+pub(crate) use openai::{item as responses_item, output_items, referenced_item};
 
 pub(crate) use decoding::{
     AnswerContent, AnswerDecoder, AnswerFailure, AnswerReader, AnsweredMessages, RequestedMessages,
