@@ -86,6 +86,12 @@ function addCopyButtons(root) {
     const role = pre.previousElementSibling;
     if (role && role.matches(".role, .language")) {
       addCopyButton(pre, (button) => role.append(" ", button));
+    } else if (pre.closest(".markdown")) {
+      // The place of the language, if the code does not state one.
+      const line = document.createElement("p");
+      line.className = "language";
+      pre.before(line);
+      addCopyButton(pre, (button) => line.append(button));
     } else if (pre.closest(".message")) {
       addCopyButton(pre, (button) => pre.before(button));
     }
