@@ -80,8 +80,9 @@ impl MarkdownWriter {
             Tag::BlockQuote(_) => self.open("<blockquote>", "</blockquote>"),
             Tag::CodeBlock(kind) => self.start_code(kind),
             Tag::HtmlBlock => self.open("<p class=\"literal\">", "</p>"),
-            Tag::List(None) => self.open("<ul>", "</ul>"),
-            Tag::List(Some(first)) => self.open(&format!("<ol start=\"{first}\">"), "</ol>"),
+            // The style sheet cannot place the marks of items where texts begin that are written from right to left.
+            Tag::List(None) => self.open("<ul dir=\"auto\">", "</ul>"),
+            Tag::List(Some(first)) => self.open(&format!("<ol dir=\"auto\" start=\"{first}\">"), "</ol>"),
             Tag::Item => self.open("<li>", "</li>"),
             Tag::Table(alignments) => {
                 self.alignments.clone_from(alignments);
@@ -200,8 +201,8 @@ mod tests {
         let cases = [
             ("a *b* **c** `d`\ne", "<p>a <em>b</em> <strong>c</strong> <code>d</code><br>e</p>"),
             ("# A", "<p class=\"heading\">A</p>"),
-            ("3. a\n4. b", "<ol start=\"3\"><li>a</li><li>b</li></ol>"),
-            ("- [x] a", "<ul><li>☑ a</li></ul>"),
+            ("3. a\n4. b", "<ol dir=\"auto\" start=\"3\"><li>a</li><li>b</li></ol>"),
+            ("- [x] a", "<ul dir=\"auto\"><li>☑ a</li></ul>"),
             ("```rust\na < b\n```", "<p class=\"language\">rust</p><pre>a &lt; b\n</pre>"),
             (
                 "|a|b|\n|-|-:|\n|1|2|",
@@ -304,7 +305,10 @@ mod tests {
                 assert!(ELEMENTS.contains(&words.next().unwrap()), "{text}: {shown}");
                 for attribute in words.filter(|word| word.contains("=\"")) {
                     let name = attribute.split('=').next().unwrap();
-                    assert!(["class", "href", "rel", "start", "tabindex"].contains(&name), "{text}: {shown}");
+                    assert!(
+                        ["class", "dir", "href", "rel", "start", "tabindex"].contains(&name),
+                        "{text}: {shown}"
+                    );
                 }
             }
             for href in shown.split("href=\"").skip(1) {

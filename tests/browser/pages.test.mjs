@@ -174,6 +174,14 @@ test("a long conversation is loaded while it is scrolled", async () => {
     await open(page, `/artifact/${SCENE.long_conversation}`);
     const calls = page.locator(".call");
     assert.equal(await calls.count(), 200);
+    // A place behind the calls is reached without loading those in between.
+    await page.getByRole("link", { name: "Facts", exact: true }).click();
+    await page.waitForURL(/#facts$/);
+    await page.waitForTimeout(1_000);
+    assert.equal(await calls.count(), 200);
+    const facts = await page.locator("#facts").boundingBox();
+    assert.ok(facts.y >= 0 && facts.y < 900, `the facts are at ${facts.y}`);
+    await page.evaluate(() => scrollTo(0, 0));
     await page.locator(".call").last().scrollIntoViewIfNeeded();
     await found(calls, 230);
     await calls.getByText("answer 229.").waitFor();

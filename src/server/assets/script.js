@@ -86,6 +86,12 @@ function addCopyButtons(root) {
     const role = pre.previousElementSibling;
     if (role && role.matches(".role, .language")) {
       addCopyButton(pre, (button) => role.append(" ", button));
+    } else if (pre.closest(".markdown")) {
+      // The place of the language, if the code does not state one.
+      const line = document.createElement("p");
+      line.className = "language";
+      pre.before(line);
+      addCopyButton(pre, (button) => line.append(button));
     } else if (pre.closest(".message")) {
       addCopyButton(pre, (button) => pre.before(button));
     }
@@ -150,6 +156,11 @@ function addFolding(tools) {
   }
 }
 
+// Does something after the page was drawn this many times.
+function afterFrames(count, action) {
+  requestAnimationFrame(() => (count > 1 ? afterFrames(count - 1, action) : action()));
+}
+
 // An address that ends in a step opens it, and what it is in.
 function openTarget() {
   const target = location.hash && document.getElementById(location.hash.slice(1));
@@ -162,6 +173,8 @@ function openTarget() {
     }
   }
   target.scrollIntoView();
+  // Calls that come into view are laid out then, and have other heights than those that were assumed.
+  afterFrames(4, () => target.scrollIntoView());
 }
 
 // The places that keys lead to.
@@ -213,7 +226,8 @@ async function appendNext() {
   return true;
 }
 
-// Loads further steps before the end of the page is reached.
+// Loads further steps before the end of those on the page is reached by scrolling. A link to a place on the page, and what is
+// loaded itself, can bring the end into view too, and would load one page after the other.
 function addLoading() {
   const link = document.querySelector(".steps a[rel=next]");
   if (!link || location.protocol === "file:") {
@@ -223,13 +237,29 @@ function addLoading() {
     if (!entries.some((entry) => entry.isIntersecting)) {
       return;
     }
-    // Observed again: it may still be in view.
     watcher.unobserve(link);
     if (await loadNext().catch(() => false)) {
-      watcher.observe(link);
+      watchAfterScroll();
     }
   }, { rootMargin: "0px 0px 1500px 0px" });
-  watcher.observe(link);
+  let turns = 0;
+  function watchAfterScroll() {
+    watcher.unobserve(link);
+    const turn = ++turns;
+    // The page has been scrolled to the place then.
+    afterFrames(6, () => addEventListener("scroll", () => turn === turns && watcher.observe(link), { once: true }));
+  }
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("a[href*='#']")) {
+      watchAfterScroll();
+    }
+  });
+  addEventListener("hashchange", watchAfterScroll);
+  if (location.hash) {
+    watchAfterScroll();
+  } else {
+    watcher.observe(link);
+  }
 }
 
 // Counts that take long are loaded after the page.
@@ -380,6 +410,6 @@ document.addEventListener("DOMContentLoaded", () => {
   addRefreshing();
   loadFacets().catch(() => {});
   showStart();
-  openTarget();
 });
+addEventListener("load", openTarget);
 addEventListener("hashchange", openTarget);

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::compared_messages::{self, MarkedTexts};
-use super::message::{FoldLimit, preview};
+use super::message::{FoldLimit, preview, sized};
 use super::parts;
 use super::selection::TranscriptSelection;
 use crate::digest::CoreHash;
@@ -95,7 +95,7 @@ fn folded(text: &str, content: &Markup) -> Markup {
     html! {
         @if LONG.is_reached(text) {
             details.long {
-                summary { span.preview { (line(&preview(text))) "…" } }
+                summary { span.preview { (line(&preview(text))) "…" } " " (sized(text)) }
                 div.literal { (content) }
             }
         } @else { div.literal { (content) } }

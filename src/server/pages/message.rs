@@ -216,7 +216,8 @@ pub(super) fn author(role: MessageRole) -> (&'static str, &'static str) {
     }
 }
 
-fn sized(text: &str) -> Markup {
+/// Returns the size of a text.
+pub(super) fn sized(text: &str) -> Markup {
     html! { span.faint { (size(text.len() as u64)) } }
 }
 

@@ -162,6 +162,8 @@ fn several_runs_are_a_table_with_a_row_for_each_prompt() {
     assert!(rows[2][2].contains("same</span>") && rows[2][3].contains("<ins>Other</ins>."), "{table}");
     assert!(rows.iter().all(|row| row.len() == 5 && row[4].contains('–')), "{table}");
     assert!(table.contains("It has no conversation."), "{table}");
+    let title = page.text().split("<title>").nth(1).unwrap().split("</title>").next().unwrap();
+    assert!(title.starts_with("Differences: ") && title.ends_with(", plain – runvault"), "{title}");
     let differences = format!("/diff?one={one}&amp;other={two}");
     assert!(values(table, "href").contains(&differences.as_str()), "{table}");
 }

@@ -225,10 +225,12 @@ fn a_long_conversation_is_paged() {
     let serving = Serving::start(&sandbox);
     let first = page(&serving, &format!("/artifact/{core}"));
     assert!(first.text().contains("answer 199.") && !first.text().contains("question 200."));
+    assert!(first.text().contains("the first 200 of 230 calls"), "{}", first.text());
     let next = format!("/artifact/{core}?from=400");
     assert!(first.text().contains(&format!("rel=\"next\" href=\"{next}\"")), "{}", first.text());
     let second = page(&serving, &next);
     assert!(!second.text().contains("answer 199.") && second.text().contains("answer 229."));
+    assert!(second.text().contains("30 of 230 calls"), "{}", second.text());
     assert!(second.text().contains("rel=\"prev\"") && !second.text().contains("rel=\"next\""));
     // Links to steps lead to a page that has them.
     let middle = page(&serving, &format!("/artifact/{core}?from=200"));
