@@ -243,7 +243,7 @@ impl UntrustedText<'_> {
 fn joins(before: Option<char>, character: char, after: Option<char>) -> bool {
     match character {
         '\u{fe0e}' | '\u{fe0f}' => match before {
-            // A key: 1️⃣
+            // A digit on a key, which this and the next character make of it.
             Some('0'..='9' | '#' | '*') => after == Some('\u{20e3}'),
             before => before.is_some_and(is_symbol),
         },

@@ -1,4 +1,4 @@
-//! Where the pages of transcripts begin.
+//! The beginnings of the pages of transcripts, which determine the file that a link to a step leads to.
 //!
 //! A page of a server begins at any step that its address states. In files, every step is on one page of each form of a
 //! transcript, so that the number of files does not grow with the number of links.

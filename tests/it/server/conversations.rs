@@ -9,7 +9,7 @@ use runvault::vault::find::FindRequest;
 use runvault::vault::view::{ConversationThread, ViewRequest};
 use serde_json::{Value, json};
 
-use super::files::{export, pages};
+use super::files::{assert_closed, export, pages};
 use super::{HOSTILE, Response, Serving};
 use crate::gateway::client::request;
 use crate::gateway::scripted;
@@ -270,7 +270,7 @@ fn files_have_each_call_and_each_step_once() {
     let sandbox = Sandbox::without_vault();
     let core = record(&sandbox, &run_of_calls(450));
     let files = export(&sandbox, &[&core]);
-    super::files::assert_closed(&files);
+    assert_closed(&files);
     let stem = format!("run-pack-{}", &core["sha256:".len()..][..12]);
     let of_run = |page: &&(&str, &str)| page.0.starts_with(&stem);
     let all: Vec<(&str, &str)> = pages(&files).collect();
@@ -295,7 +295,7 @@ fn files_have_each_call_and_each_step_once() {
     // Wherever a link leads to a step, the step is there.
     for (name, page) in &all {
         for (file, place) in values(page, "href").into_iter().filter_map(|link| link.split_once('#')) {
-            let file = if file.is_empty() { name } else { file };
+            let file = if file.is_empty() { *name } else { file };
             let target = all.iter().find(|(other, _)| *other == file).unwrap().1;
             assert!(target.contains(&format!(" id=\"{place}\"")), "{name}: {file}#{place}");
         }
