@@ -3060,6 +3060,8 @@ export type ViewAnswer = ArtifactSummary & {
    * numbers of the steps of each follow those of the one before it.
    */
   parts?: Array<CoreHash>;
+  /** The number of the first step of the previous page; `None` if this is the first, or if pages have no limit. */
+  previous?: number | null;
   /** The size of the capture in bytes. */
   size: number;
   /** The noun for a step, such as `interaction`. */

@@ -3577,6 +3577,8 @@ class ViewAnswer(TypedDict):
     """The number of the first step of the next page; `None` if this is the last."""
     parts: NotRequired[list[CoreHash]]
     """The artifacts with the steps, in their order, if the run of which this one is the first part is stored as several. The numbers of the steps of each follow those of the one before it."""
+    previous: NotRequired[int | None]
+    """The number of the first step of the previous page; `None` if this is the first, or if pages have no limit."""
     size: int
     """The size of the capture in bytes."""
     step_noun: str
