@@ -129,8 +129,7 @@ impl StorageError {
         if is_incomplete(&source) {
             return recorded::incomplete(path.display());
         }
-        let extended_code = source.sqlite_error().map(|error| error.extended_code);
-        if extended_code == Some(ffi::SQLITE_CONSTRAINT_COMMITHOOK) {
+        if is_refused_commit(&source) {
             return Self::replaced(path);
         }
         match source.sqlite_error_code() {
@@ -226,6 +225,11 @@ struct IncompleteCopyError;
 /// Returns the error for writing to a vault that is an incomplete copy.
 pub(super) fn incomplete() -> rusqlite::Error {
     rusqlite::Error::UserFunctionError(Box::new(IncompleteCopyError))
+}
+
+/// Returns whether a transaction was not committed because another file took the place of the vault's.
+pub(super) fn is_refused_commit(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_CONSTRAINT_COMMITHOOK)
 }
 
 fn is_incomplete(error: &rusqlite::Error) -> bool {

@@ -211,23 +211,34 @@ impl VaultFile {
     /// Returns `QueryReturnedNoRows` if this is the journal of another vault than `known`, and another error if the file
     /// cannot be read.
     fn examine(&self, known: Option<JournalEnds>) -> rusqlite::Result<Option<JournalEnds>> {
-        let file = connection::open_alone(&self.path)?;
-        let ends = JournalEnds::read(&file)?;
-        // A repair can restore the last entry.
-        let is_later = |known: JournalEnds| ends.is_some_and(|ends| ends.last.0 >= known.last.0);
-        if let Some(known) = known
-            && (has(&file, known.last)? || is_later(known) && has(&file, known.first)?)
-        {
+        let alone = self.examine_alone(known);
+        if let Ok((ends, true)) = alone {
             return Ok(ends);
         }
         // The entries that are not in the file are still in the log.
         let is_logged = fs::metadata(connection::log_of(&self.path)).is_ok_and(|log| log.len() > 0);
+        let ends = match alone {
+            // While others read, SQLite does not copy pages that have been changed again since: without the log, the file is
+            // then in no state that it ever had.
+            Err(_) if is_logged => None,
+            alone => alone?.0,
+        };
         let vault = connection::open(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let are_in_vault = |ends: Option<JournalEnds>| ends.map_or(Ok(true), |ends| ends.are_in(&vault));
         if (ends.is_none() || is_logged) && are_in_vault(ends)? && are_in_vault(known)? {
             return Ok(known.or(ends));
         }
         Err(Error::QueryReturnedNoRows)
+    }
+
+    /// Returns the ends of the journal in the file without its log, and whether it is the known one.
+    fn examine_alone(&self, known: Option<JournalEnds>) -> rusqlite::Result<(Option<JournalEnds>, bool)> {
+        let file = connection::open_alone(&self.path)?;
+        let ends = JournalEnds::read(&file)?;
+        let Some(known) = known else { return Ok((ends, false)) };
+        // A repair can restore the last entry.
+        let is_later = ends.is_some_and(|ends| ends.last.0 >= known.last.0);
+        Ok((ends, has(&file, known.last)? || is_later && has(&file, known.first)?))
     }
 }
 
@@ -319,4 +330,31 @@ pub(super) fn is_unfinished(path: &Path) -> bool {
         && length == page
         && (version, application) == (Some([0; 4]), Some([0; 4]))
         && is_log_empty
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Others read while the log is copied into the file, so that pages that change again are left out.
+    #[test]
+    fn a_file_whose_log_was_copied_in_part_is_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("v");
+        create(&path, CreationPolicy::New).unwrap();
+        let (writer, reader) = (connection::connect(&path).unwrap(), connection::connect(&path).unwrap());
+        let entry = "INSERT INTO journal (seq, at, entry, chain) VALUES (1, 0, '{}', zeroblob(32))";
+        writer.execute_batch(entry).unwrap();
+        writer.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+        let file = VaultFile::new(&path);
+        file.learn(&writer);
+        writer.execute_batch(schema::SEARCH).unwrap();
+        reader.execute_batch("BEGIN").unwrap();
+        reader.query_row("SELECT count(*) FROM search_state", [], |_| Ok(())).unwrap();
+        writer.execute_batch("INSERT INTO search_text_data VALUES (1000, zeroblob(100000))").unwrap();
+        writer.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).unwrap();
+        let alone = connection::open_alone(&path).unwrap();
+        JournalEnds::read(&alone).unwrap_err();
+        assert!(file.is_same() && !file.is_another_vault());
+    }
 }

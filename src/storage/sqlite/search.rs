@@ -12,7 +12,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
 use super::connection::{BUSY_TIMEOUT, secure_delete};
-use super::error::{index_damage, is_damage};
+use super::error::{index_damage, is_damage, is_refused_commit};
 use super::read::SqliteSnapshot;
 use super::rows::ArtifactId;
 use super::schema::{self, SEARCH};
@@ -243,7 +243,9 @@ impl Store {
             Ok(true)
         };
         let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
-            Some(ErrorCode::ConstraintViolation) => index_damage(format!("the search index: {error}")),
+            Some(ErrorCode::ConstraintViolation) if !is_refused_commit(&error) => {
+                index_damage(format!("the search index: {error}"))
+            }
             _ => error,
         };
         index().map_err(|error| StorageError::from_sqlite(&self.path, failed(error)))
