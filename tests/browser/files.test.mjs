@@ -69,11 +69,15 @@ test("steps are folded and copied", async () => {
     await found(unfolded, 1);
     await page.getByRole("navigation", { name: "Forms" }).getByRole("link", { name: "Conversation" }).click();
     await page.waitForURL((url) => !url.pathname.includes("raw"));
+    await page.waitForLoadState();
     const calls = page.locator(".call");
     const all = await calls.count();
     await page.getByRole("navigation", { name: "Steps" }).getByRole("link", { name: "failed" }).click();
     await page.waitForURL(/only-errors/);
-    assert.ok((await calls.count()) < all);
+    await page.waitForLoadState();
+    const failed = await calls.count();
+    assert.ok(failed > 0 && failed <= all, `${failed} of ${all} calls failed`);
+    assert.equal(await calls.filter({ has: page.locator(".bad") }).count(), failed);
   });
 });
 

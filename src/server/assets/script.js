@@ -172,9 +172,39 @@ function openTarget() {
       within.open = true;
     }
   }
+  placing += 1;
+  isPlacing = true;
+  place(target, placing);
+}
+
+// The number of the last place that the page was scrolled to, and whether it still is.
+let placing = 0;
+let isPlacing = false;
+
+// Scrolls to a target until it stays where it is: calls that come into view are laid out then, and have other heights than
+// those that were assumed.
+function place(target, turn, still = 0, left = 100) {
+  if (turn !== placing) {
+    return;
+  }
+  isPlacing = still < 5 && left > 0;
+  if (!isPlacing) {
+    return;
+  }
   target.scrollIntoView();
-  // Calls that come into view are laid out then, and have other heights than those that were assumed.
-  afterFrames(4, () => target.scrollIntoView());
+  const { top } = target.getBoundingClientRect();
+  afterFrames(2, () => {
+    const moved = Math.abs(target.getBoundingClientRect().top - top);
+    place(target, turn, moved < 1 ? still + 1 : 0, left - 1);
+  });
+}
+
+// Whoever scrolls in the meantime wants to be elsewhere.
+for (const input of ["wheel", "touchmove", "keydown", "mousedown"]) {
+  addEventListener(input, () => {
+    placing += 1;
+    isPlacing = false;
+  }, { passive: true });
 }
 
 // The places that keys lead to.
@@ -246,8 +276,16 @@ function addLoading() {
   function watchAfterScroll() {
     watcher.unobserve(link);
     const turn = ++turns;
-    // The page has been scrolled to the place then.
-    afterFrames(6, () => addEventListener("scroll", () => turn === turns && watcher.observe(link), { once: true }));
+    function watch() {
+      if (!isPlacing) {
+        removeEventListener("scroll", watch);
+        if (turn === turns) {
+          watcher.observe(link);
+        }
+      }
+    }
+    // The page is being scrolled to the place then.
+    afterFrames(6, () => addEventListener("scroll", watch));
   }
   document.addEventListener("click", (event) => {
     if (event.target.closest("a[href*='#']")) {
