@@ -172,10 +172,14 @@ pub(crate) fn tokens(usage: &Value<'_>) -> [Option<i64>; 2] {
     [TOKENS_IN, TOKENS_OUT].map(|members| members.number(usage))
 }
 
+/// Returns these numbers without a sign.
+pub(crate) fn unsigned_tokens(usage: &Value<'_>) -> [Option<u64>; 2] {
+    tokens(usage).map(|number| number.and_then(|number| u64::try_from(number).ok()))
+}
+
 /// Returns the numbers of tokens in the request and in the answer, as far as the content of an answer states them.
 pub(crate) fn tokens_of(content: &AnswerContent) -> [Option<u64>; 2] {
-    let stated = content.usage.as_ref().map(tokens).unwrap_or_default();
-    stated.map(|number| number.and_then(|number| u64::try_from(number).ok()))
+    content.usage.as_ref().map(unsigned_tokens).unwrap_or_default()
 }
 
 /// Returns what a request asks; `None` if it is in no known form.

@@ -150,9 +150,9 @@ impl Args {
             }
         }
         let mut report = vault.fsck(options, &mut SilentMonitor(&mut printer.progress))?;
-        let mut known: Vec<Finding> = Vec::new();
+        let mut earlier = FsckReport::default();
         for _ in 0..REPAIRS {
-            if report.findings.iter().all(|finding| known.contains(finding)) {
+            if !report.has_others_than(&earlier) {
                 break;
             }
             let monitor = &mut SilentMonitor(&mut printer.progress);
@@ -163,7 +163,7 @@ impl Args {
             for failure in &done.failures {
                 stdout::note(&format!("a step of the repair failed: {failure}"));
             }
-            known = report.findings;
+            earlier = report;
             report = vault.fsck(options, &mut SilentMonitor(&mut printer.progress))?;
             if done.leaves_out_entries() {
                 break;

@@ -4,10 +4,11 @@
 
 use std::borrow::Cow;
 
-use super::form::{AgentDialect, RecordLayout, RecordedAnswer, SessionRecord, has_all, usage};
+use super::form::{AgentDialect, RecordLayout, RecordedAnswer, SessionRecord, has_all};
 use crate::artifact::{MissingOffset, parse_timestamp};
 use crate::conversation::message::{ConversationMessage, MessagePart};
 use crate::conversation::providers::{anthropic_part, parts, said_message};
+use crate::conversation::reader::unsigned_tokens;
 use crate::json::Value;
 use crate::json::members::{at, word};
 use crate::json::reader::MemberNames;
@@ -126,7 +127,7 @@ fn answered<'v>(
     SessionRecord {
         answer: Some(answer),
         model,
-        tokens: message.get("usage").filter(|_| model.is_some()).map(usage),
+        tokens: message.get("usage").filter(|_| model.is_some()).map(unsigned_tokens),
         ..record
     }
 }

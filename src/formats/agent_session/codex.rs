@@ -4,10 +4,11 @@
 
 use std::borrow::Cow;
 
-use super::form::{AgentDialect, RecordLayout, RecordedAnswer, SessionRecord, count, has_all, usage};
+use super::form::{AgentDialect, RecordLayout, RecordedAnswer, SessionRecord, count, has_all};
 use crate::artifact::{MissingOffset, parse_timestamp};
 use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole};
 use crate::conversation::providers::responses_item;
+use crate::conversation::reader::unsigned_tokens;
 use crate::json::members::{at, word};
 use crate::json::reader::{self, Limits};
 use crate::json::{Object, Value};
@@ -157,7 +158,9 @@ fn event<'v>(event: &'v Value<'v>) -> SessionRecord<'v> {
     SessionRecord {
         files: changes.into_iter().flat_map(Object::iter).map(|(path, _)| path).collect(),
         is_known: true,
-        tokens: at(event, &["info", "last_token_usage"]).filter(|_| event_type == "token_count").map(usage),
+        tokens: at(event, &["info", "last_token_usage"])
+            .filter(|_| event_type == "token_count")
+            .map(unsigned_tokens),
         error: failure.map(Cow::Borrowed),
         ..SessionRecord::default()
     }

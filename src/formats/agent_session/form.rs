@@ -6,7 +6,6 @@ use chrono::{DateTime, Utc};
 
 use crate::artifact::attribute::parse_count;
 use crate::conversation::message::{ConversationMessage, MessagePart};
-use crate::conversation::reader::tokens;
 use crate::digest::Digest;
 use crate::json::reader::MemberNames;
 use crate::json::{Object, Value};
@@ -170,11 +169,6 @@ impl<'h, 't, 'n> DocumentHead<'h, 't, 'n> {
 /// Returns whether an object has members with all these names.
 pub(super) fn has_all(members: &mut MemberNames<'_>, names: &[&str]) -> bool {
     names.iter().all(|name| members.has(name))
-}
-
-/// Returns the numbers of tokens in the request and in the answer that a usage states.
-pub(super) fn usage(usage: &Value<'_>) -> [Option<u64>; 2] {
-    tokens(usage).map(|number| number.and_then(|number| u64::try_from(number).ok()))
 }
 
 /// Returns the count that a number states.

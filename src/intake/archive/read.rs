@@ -47,8 +47,8 @@ pub fn read<R: Read + Seek>(
     ArchiveContents { entries: flat::flatten(raw), error }
 }
 
-/// Reads the files of the archive `input` whose paths, as stored, are `wanted`, within `limits`. Returns them with these
-/// paths.
+/// Reads the files of the archive `input` whose paths, as stored, `is_wanted` selects, within `limits`. Returns them with
+/// these paths.
 ///
 /// # Errors
 /// Returns an error if the archive cannot be read to its end.

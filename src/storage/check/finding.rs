@@ -106,7 +106,7 @@ impl Finding {
     }
 
     /// Returns the sort key of reports: subject, type, detail.
-    fn key(&self) -> (&Subject, &'static str, &str) {
+    pub(crate) fn key(&self) -> (&Subject, &'static str, &str) {
         (&self.subject, self.info.id, &self.detail)
     }
 }

@@ -268,8 +268,8 @@ pub enum Annotation<'a> {
 /// Adoption of the journal of another vault by an empty one: the same entries with the same times and the same chain, and
 /// everything that follows from them.
 ///
-/// From [`Adoption::begin_adoption`] to [`Adoption::finish_adoption`], the vault is marked as an incomplete copy: it cannot be opened but to
-/// continue the copy, and everything else that writes to it fails with the kind
+/// From [`Adoption::begin_adoption`] to [`Adoption::finish_adoption`], the vault is marked as an incomplete copy: it cannot be
+/// opened but to continue the copy, and everything else that writes to it fails with the kind
 /// [`Incomplete`](crate::storage::ErrorKind::Incomplete).
 ///
 /// Every method returns an error if the vault cannot be read or written.

@@ -157,7 +157,7 @@ pub struct SearchDifferences {
     /// Number of pages of the index with words that lookups do not find, and of entries that lead to wrong pages.
     pub unreachable: u64,
     /// Number of rows of the index with words that would stay in it after the row is removed.
-    pub lasting: u64,
+    pub undeletable: u64,
 }
 
 /// The grouping of results.

@@ -141,7 +141,7 @@ impl MemoryStorage {
 pub struct MemoryStorage {
     /// The committed content.
     content: RwLock<MemorySnapshot>,
-    pub(super) writer: Mutex<()>,
+    writer: Mutex<()>,
     pub(super) actor: Option<Actor>,
 }
 

@@ -45,6 +45,7 @@ pub(in crate::storage) use inspection::{
 pub(in crate::storage) use journal::{TOMBSTONE, put_tombstones, readmit, tombstone, tombstones_with};
 pub(in crate::storage) use reindex::{finish_reindex, reindex};
 pub(in crate::storage) use repair::{SqlRepairs, rebuild, repair, replay};
+pub(in crate::storage) use restored::UNUSED_VALUE;
 pub(in crate::storage) use stored::{
     DerivedTable, captured, captured_rows, derived_row, derived_rows, differently_derived, journaled_row,
     journaled_rows, seal,

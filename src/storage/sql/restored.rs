@@ -53,8 +53,8 @@ const CREATE: [&str; 2] = [
 ];
 
 /// Writes the rows of artifacts, captures, annotations and tombstones that follow from the journal, and replaces those that
-/// were in their place. Other rows stay, except tombstones, and so does what is derived from stored bytes. Artifacts of kinds and captures of
-/// bytes that are not stored are left out.
+/// were in their place. Other rows stay, except tombstones, and so does what is derived from stored bytes. Artifacts of kinds
+/// and captures of bytes that are not stored are left out.
 pub(super) fn restore_rows<S: SqlSession>(session: &S, catalog: &ExpectedCatalog) -> Result<(), S::Error> {
     let run = |sql: &str| session.execute(sql, &[]).map(drop);
     CREATE.into_iter().try_for_each(run)?;
@@ -257,10 +257,13 @@ pub(super) fn delete_strays<S: SqlSession>(
     Ok(found)
 }
 
+/// The condition for values of attributes, in a vault in a file, that no artifact has.
+pub(in crate::storage) const UNUSED_VALUE: &str = "id NOT IN (SELECT value FROM attribute)";
+
 /// Tables of a vault in a file, with the conditions for rows that belong to nothing.
 const UNUSED: [(&str, &str); 4] = [
     ("attribute", "value NOT IN (SELECT id FROM attribute_value)"),
-    ("attribute_value", "id NOT IN (SELECT value FROM attribute)"),
+    ("attribute_value", UNUSED_VALUE),
     (
         "payload",
         "blob NOT IN (SELECT id FROM blob) AND blob NOT IN (SELECT base FROM payload WHERE base IS NOT NULL)",

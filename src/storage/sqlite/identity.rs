@@ -220,7 +220,7 @@ impl VaultFile {
         let ends = match alone {
             // While others read, SQLite does not copy pages that have been changed again since: without the log, the file is
             // then in no state that it ever had.
-            Err(_) if is_logged => None,
+            Err(error) if is_logged && error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => None,
             alone => alone?.0,
         };
         let vault = connection::open(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;

@@ -17,6 +17,7 @@ use super::store::WriteTransaction;
 use super::{Result, StorageError, Store, dictionary_training, search, write_lock};
 use crate::storage::entry::Entry;
 use crate::storage::interface::{Erasure, JournalQueries as _, ReclaimResult, ReclaimableSpace, Remnant};
+use crate::storage::sql::UNUSED_VALUE;
 
 impl Erasure {
     /// Maximum size in bytes of files that are rewritten after every removal, which takes less than a second.
@@ -229,9 +230,8 @@ impl WriteTransaction<'_> {
         let sql = format!("SELECT b.id FROM blob b WHERE {IS_ORPHAN}");
         self.remains.orphans = self.snapshot.rows(&sql, [], |row| row.get(0))?.into_iter().collect();
         let removed = self.sweep()?;
-        let sql = "DELETE FROM attribute_value AS v
-                    WHERE NOT EXISTS (SELECT 1 FROM attribute a WHERE a.value = v.id)";
-        self.connection().execute(sql, []).map_err(|error| self.snapshot.failed(error))?;
+        let sql = format!("DELETE FROM attribute_value WHERE {UNUSED_VALUE}");
+        self.connection().execute(&sql, []).map_err(|error| self.snapshot.failed(error))?;
         Ok(removed)
     }
 }

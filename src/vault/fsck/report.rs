@@ -59,6 +59,15 @@ impl FsckReport {
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
     }
+
+    /// Returns whether there are findings that an earlier report does not list.
+    #[must_use]
+    pub fn has_others_than(&self, earlier: &Self) -> bool {
+        // Both are sorted.
+        let is_other =
+            |found: &Finding| earlier.findings.binary_search_by(|one| one.key().cmp(&found.key())).is_err();
+        self.findings.iter().any(is_other)
+    }
 }
 
 /// The result of a repair. What remains to be repaired is found by another check.

@@ -32,8 +32,8 @@ pub(super) fn check(storage: &dyn Storage, reporter: &mut FsckReporter<'_>) -> R
         );
         reporter.add(Finding::new(INDEX_DIFFERS, Subject::Search, detail));
     }
-    if differences.lasting > 0 {
-        let detail = format!("rows whose words would stay after their removal: {}", differences.lasting);
+    if differences.undeletable > 0 {
+        let detail = format!("rows whose words would stay after their removal: {}", differences.undeletable);
         reporter.add(Finding::new(INDEX_DIFFERS, Subject::Search, detail));
     }
     for core in differences.artifacts {

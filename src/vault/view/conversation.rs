@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use super::core_check::CoreOfBytes;
-use super::request::{PreviousPage, ViewFilter, ViewRequest, located_kind};
+use super::request::{PageCount, ViewFilter, ViewRequest, located_kind};
 use super::step::prompt_texts;
 use crate::artifact::{AttributeInfo, Exchange, Kind, Playback, RepeatedElements, Timestamp};
 use crate::calls::recorded_run::{self, AnsweredCall, RecordedCalls, RequestRecord, UnansweredCall};
@@ -27,13 +27,7 @@ use crate::vault::resolve::LookupError;
 pub(super) struct ConversationPage {
     /// The calls of the page, and the threads of all that were read.
     pub(super) conversation: Conversation,
-    pub(super) total: u64,
-    pub(super) failed: u64,
-    pub(super) matching: u64,
-    pub(super) previous: PreviousPage,
-    pub(super) next: Option<u64>,
-    /// Whether the core hash of the artifact was computed from the bytes that were read.
-    pub(super) core_checked: bool,
+    pub(super) count: PageCount,
 }
 
 /// Returns the part of the conversation of a run that a request asks for; `None` if its artifacts, which are `parts`, do not
@@ -331,31 +325,16 @@ impl<'r, 'q> PartReader<'r, 'q> {
 /// Returns the page of a conversation that a request asks for. `unread` further calls follow it.
 fn page(conversation: Conversation, request: &ViewRequest, unread: u64) -> ConversationPage {
     let Conversation { calls, threads } = conversation;
-    let mut page = ConversationPage {
+    let mut count = PageCount {
         total: calls.len() as u64 + unread,
         failed: calls.iter().filter(|call| is_failed(call)).count() as u64,
         matching: unread,
-        previous: PreviousPage::default(),
-        next: None,
         core_checked: request.check_core,
-        conversation: Conversation { calls: Vec::new(), threads },
+        ..PageCount::default()
     };
-    for call in calls.into_iter().filter(|call| request.only.is_none_or(|only| is_of(only, call))) {
-        page.matching += 1;
-        if call.step < request.from {
-            page.previous.add(request, call.step);
-            continue;
-        }
-        if request.to.is_some_and(|to| call.step > to) {
-            continue;
-        }
-        if request.limit.is_some_and(|limit| page.conversation.calls.len() as u64 >= limit) {
-            page.next.get_or_insert(call.step);
-        } else {
-            page.conversation.calls.push(call);
-        }
-    }
-    page
+    let matching = calls.into_iter().filter(|call| request.only.is_none_or(|only| is_of(only, call)));
+    let calls = matching.filter(|call| count.admits(request, call.step)).collect();
+    ConversationPage { conversation: Conversation { calls, threads }, count }
 }
 
 /// Returns whether a filter selects a call.

@@ -10,9 +10,8 @@ pub use crate::conversation::message::{
     ConversationMessage, MessageMedia, MessagePart, MessageRole, MessageToolCall, MessageToolResult,
 };
 pub use crate::conversation::reader::{Conversation, ConversationCall, ConversationThread};
-use conversation::ConversationPage;
 use core_check::CoreOfBytes;
-use request::{PreviousPage, located_kind};
+use request::{PageCount, located_kind};
 pub use request::{ViewFilter, ViewRequest};
 pub(super) use step::prompt_texts;
 pub use step::{BodyFormat, BodySource, ViewBody, ViewStep};
@@ -99,7 +98,7 @@ impl ViewRequest {
         let parts = query::from_first(snapshot, core)?;
         let conversation = if self.conversation { conversation::read(snapshot, self, &parts)? } else { None };
         for part in parts.iter().filter(|_| conversation.is_none()) {
-            let (shown, first_index) = (page.steps.len(), page.total);
+            let (shown, first_index) = (page.steps.len(), page.count.total);
             if *part == core {
                 self.add_steps(snapshot, &located, first_index, &mut page)?;
             } else {
@@ -112,10 +111,8 @@ impl ViewRequest {
         let mut step_noun = kind.info().step_noun;
         let conversation = conversation.map(|read| {
             step_noun = "call";
-            let ConversationPage { conversation, total, failed, matching, previous, next, core_checked } =
-                read;
-            page = ViewStepPage { steps: Vec::new(), total, failed, matching, previous, next, core_checked };
-            conversation
+            page.count = read.count;
+            read.conversation
         });
         let states_terms = kind == formats::TERMS;
         let audit = states_terms.then(|| LastAudit::new(snapshot, &located.artifact)).transpose()?;
@@ -126,14 +123,14 @@ impl ViewRequest {
             attributes: attributes.into_iter().map(AttributeSummary::from).collect(),
             labels: labels.map(|label| (label.key, label.value)).collect(),
             step_noun: step_noun.to_owned(),
-            total: page.total,
-            failed: page.failed,
-            matching: page.matching,
+            total: page.count.total,
+            failed: page.count.failed,
+            matching: page.count.matching,
             steps: page.steps,
             conversation,
-            previous: page.previous.start(),
-            next: page.next,
-            core_checked: page.core_checked,
+            previous: page.count.previous.start(),
+            next: page.count.next,
+            core_checked: page.count.core_checked,
             parts: if parts.len() > 1 { parts } else { Vec::new() },
             audit,
         })
@@ -164,7 +161,7 @@ impl ViewRequest {
             let visited = kind.transcript(&StoredMember::borrowed(&members), &mut visit);
             visited.map_err(|error| LookupError::Unreadable { core, message: error.to_string() })
         })?;
-        page.core_checked |= self.check_core && core == self.artifact;
+        page.count.core_checked |= self.check_core && core == self.artifact;
         Ok(())
     }
 }
@@ -173,35 +170,14 @@ impl ViewRequest {
 #[derive(Default)]
 struct ViewStepPage {
     steps: Vec<ViewStep>,
-    total: u64,
-    failed: u64,
-    matching: u64,
-    previous: PreviousPage,
-    next: Option<u64>,
-    /// Whether the core hash of the artifact was computed from the bytes that were read.
-    core_checked: bool,
+    count: PageCount,
 }
 
 impl ViewStepPage {
     /// Counts a step, and returns whether it is on the page.
     fn count(&mut self, request: &ViewRequest, index: u64, step: &TranscriptStep<'_>) -> bool {
-        self.total += 1;
-        self.failed += u64::from(step.failed);
-        if request.only.is_some_and(|only| !only.takes(step)) {
-            return false;
-        }
-        self.matching += 1;
-        if index < request.from {
-            self.previous.add(request, index);
-            return false;
-        }
-        if request.to.is_some_and(|to| index > to) {
-            return false;
-        }
-        let is_full = request.limit.is_some_and(|limit| self.steps.len() as u64 >= limit);
-        if is_full {
-            self.next.get_or_insert(index);
-        }
-        !is_full
+        self.count.total += 1;
+        self.count.failed += u64::from(step.failed);
+        request.only.is_none_or(|only| only.takes(step)) && self.count.admits(request, index)
     }
 }

@@ -111,6 +111,43 @@ impl ViewRequest {
     }
 }
 
+/// What was counted of a transcript, and where the pages beside the requested one begin.
+#[derive(Debug, Default)]
+pub(super) struct PageCount {
+    /// Number of all steps.
+    pub(super) total: u64,
+    /// Number of those that failed.
+    pub(super) failed: u64,
+    /// Number of those that match.
+    pub(super) matching: u64,
+    /// Number of those on the page.
+    pub(super) shown: u64,
+    pub(super) previous: PreviousPage,
+    pub(super) next: Option<u64>,
+    /// Whether the core hash of the artifact was computed from the bytes that were read.
+    pub(super) core_checked: bool,
+}
+
+impl PageCount {
+    /// Counts the next step that matches, and returns whether it is on the page.
+    pub(super) fn admits(&mut self, request: &ViewRequest, index: u64) -> bool {
+        self.matching += 1;
+        if index < request.from {
+            self.previous.add(request, index);
+            return false;
+        }
+        if request.to.is_some_and(|to| index > to) {
+            return false;
+        }
+        if request.limit.is_some_and(|limit| self.shown >= limit) {
+            self.next.get_or_insert(index);
+            return false;
+        }
+        self.shown += 1;
+        true
+    }
+}
+
 /// Finds where the page before the requested one begins, which is the number of matching steps of a page before it.
 #[derive(Debug, Default)]
 pub(super) struct PreviousPage {
@@ -122,7 +159,7 @@ pub(super) struct PreviousPage {
 
 impl PreviousPage {
     /// Learns the number of the next matching step before the requested page.
-    pub(super) fn add(&mut self, request: &ViewRequest, index: u64) {
+    fn add(&mut self, request: &ViewRequest, index: u64) {
         self.last.push_back(index);
         // Without a limit, there are no pages.
         if request.limit.is_none_or(|limit| self.last.len() as u64 > limit) {

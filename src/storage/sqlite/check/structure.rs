@@ -219,14 +219,16 @@ fn questions() -> Vec<Question> {
             DIFFERENT_ROW,
             Table("sqlite_sequence"),
             "the last number of {} is not {}",
-            format!("SELECT quote(name), quote(seq) FROM sqlite_sequence WHERE {} ORDER BY rowid",
-                wrong_last_number()),
+            format!(
+                "SELECT quote(name), quote(seq) FROM sqlite_sequence WHERE {} ORDER BY rowid",
+                wrong_last_number()
+            ),
         ),
         Question::new(
             SURPLUS_ROW,
             Table("attribute_value"),
             "{} of its rows are values that no artifact has",
-            "SELECT count(*) FROM attribute_value WHERE id NOT IN (SELECT value FROM attribute) HAVING count(*) > 0",
+            format!("SELECT count(*) FROM attribute_value WHERE {} HAVING count(*) > 0", sql::UNUSED_VALUE),
         ),
         sql::wrong_creation_times(Dialect::Sqlite),
     ]

@@ -188,8 +188,7 @@ impl SqlRepairs for Store {
     }
 
     fn rebuild_indexes(connection: &Connection) -> rusqlite::Result<()> {
-        connection
-            .execute("DELETE FROM attribute_value WHERE id NOT IN (SELECT value FROM attribute)", [])?;
+        connection.execute(&format!("DELETE FROM attribute_value WHERE {}", sql::UNUSED_VALUE), [])?;
         rebuild_mentions(connection)?;
         let readers = DecompressionDictionaryCache::default();
         unresolved::rebuild(MentionListReader { payloads: PayloadReader { connection, readers: &readers } })

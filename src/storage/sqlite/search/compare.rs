@@ -66,14 +66,14 @@ impl SqliteSnapshot<'_> {
             }
             let unreachable = pages::unreachable(vault)?;
             let actual = copy(vault, watch)?;
-            let lasting = lasting(&actual)?;
+            let undeletable = undeletable(&actual)?;
             Ok(Some(SearchComparison {
                 ranges: ranges(vault)?,
                 actual,
                 expected: empty()?,
                 compared: Vec::new(),
                 passed_over: Vec::new(),
-                differences: SearchDifferences { unreachable, lasting, ..SearchDifferences::default() },
+                differences: SearchDifferences { unreachable, undeletable, ..SearchDifferences::default() },
                 path: self.path().to_owned(),
             }))
         };
@@ -212,7 +212,7 @@ fn copy(vault: &Connection, watch: &mut dyn FnMut(u64, u64)) -> rusqlite::Result
 }
 
 /// Returns the number of rows whose words FTS5 would not remove with them: a row says which segments have its words.
-fn lasting(index: &Connection) -> rusqlite::Result<u64> {
+fn undeletable(index: &Connection) -> rusqlite::Result<u64> {
     index.execute_batch(WORDS)?;
     index.execute("DELETE FROM search_text WHERE rowid IN (SELECT id FROM search_text_docsize)", [])?;
     let left = index.query_row("SELECT count(DISTINCT doc) FROM temp.search_words", [], |row| row.get(0))?;
