@@ -25,6 +25,9 @@ const ENDING: &str = ".json";
 /// The directory in an archive with the samples.
 const SAMPLES: &str = "samples/";
 
+/// The reason for which a log without samples has no runs.
+const NO_SAMPLES: &str = "the log has no samples";
+
 /// The options of a model that are members of requests.
 const OPTIONS: &[(&str, &str)] = &[
     ("temperature", "temperature"),
@@ -65,15 +68,16 @@ fn read_json(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns> {
         Some(samples) => {
             samples.elements()?.try_for_each(|sample| header.sample(&sample, &mut budget, &mut recording))?;
         }
-        None => list(&mut recording, "the document", "the log has no samples"),
+        None => list(&mut recording, "the document", NO_SAMPLES),
     }
     Ok(recording)
 }
 
 fn read_zip(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns> {
     let bounds = archive::ArchiveLimits { bytes: limits.bytes, entries: limits.entries };
-    let files =
-        archive::read_files(ArchiveFormat::Zip, Cursor::new(bytes), &|name| name.ends_with(ENDING), bounds);
+    // All files with the samples are read, so that none is left out without being listed.
+    let is_wanted = |name: &str| name.ends_with(ENDING) || name.starts_with(SAMPLES);
+    let files = archive::read_files(ArchiveFormat::Zip, Cursor::new(bytes), &is_wanted, bounds);
     let files = files.map_err(|error| {
         let message = error.to_string();
         match error {
@@ -100,7 +104,14 @@ fn read_zip(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns> {
     samples.sort_unstable();
     let mut recording = ImportedRuns::default();
     let mut budget = ReferenceBudget::new(limits);
+    if samples.is_empty() {
+        list(&mut recording, "the archive", NO_SAMPLES);
+    }
     for (path, sample) in samples {
+        if !path.ends_with(ENDING) {
+            list(&mut recording, path.as_str(), "the file is not a sample: its name does not end with .json");
+            continue;
+        }
         let sample = without_nan(sample);
         let sample = reader::read(&sample, limits).map_err(|error| Fault::of_text(&error, 1).inside(path))?;
         header.sample(&LocatedValue::new(&sample, path.as_str()), &mut budget, &mut recording)?;
@@ -108,7 +119,8 @@ fn read_zip(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns> {
     Ok(recording)
 }
 
-/// Returns whether this is the name of the file of a sample: its id, which can contain slashes, and the number of its epoch.
+/// Returns whether this is the name of the file of a sample: its id, which can contain slashes, and the number of its
+/// epoch.
 fn is_of_one_sample(name: &str) -> bool {
     let numbered = name.strip_suffix(ENDING).and_then(|name| name.rsplit_once("_epoch_"));
     numbered.is_some_and(|(_, epoch)| !epoch.is_empty() && epoch.bytes().all(|digit| digit.is_ascii_digit()))
@@ -423,6 +435,7 @@ fn tool_of(node: &LocatedValue<'_>) -> RecorderResult<Value<'static>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::artifact::MemberBytes;
     use crate::json::compact;
 
     #[test]
@@ -477,6 +490,33 @@ mod tests {
         let ImportedRequest::Json { body, .. } = &exchange.request else { panic!() };
         assert!(compact::text(body).contains("a long text"), "{listed:?}");
         assert_eq!(exchange.location, "samples[0].transcript.events[0]");
+    }
+
+    #[test]
+    fn no_file_of_an_archive_is_left_out_silently() {
+        let header = MemberBytes { name: "header.json", bytes: br#"{"version":2,"eval":{"task":"t"}}"# };
+        let sample =
+            format!(r#"{{"id":"a/b","events":[{{"event":"model","model":"m","input":[],{ANSWER}}}]}}"#);
+        let sample = MemberBytes { name: "samples/a/b_epoch_1.json", bytes: sample.as_bytes() };
+        let other = MemberBytes { name: "samples/1_epoch_1.zst", bytes: b"x" };
+        for (members, names, listed) in [
+            (&[header][..], &[][..], &["the archive: the log has no samples"][..]),
+            (
+                &[header, sample, other],
+                &["a/b-1"],
+                &["samples/1_epoch_1.zst: the file is not a sample: its name does not end with .json"],
+            ),
+        ] {
+            let mut zip = Vec::new();
+            archive::write(ArchiveFormat::Zip, members, &mut zip).unwrap();
+            let recording =
+                read(&zip, &Limits::default()).unwrap_or_else(|fault| panic!("{}", fault.in_file("l")));
+            let found: Vec<_> = recording.runs.iter().filter_map(|run| run.name.as_deref()).collect();
+            let unmapped: Vec<_> =
+                recording.unmapped.iter().map(|(_, at, why)| format!("{at}: {why}")).collect();
+            assert_eq!(found, names);
+            assert_eq!(unmapped, listed);
+        }
     }
 
     #[test]
