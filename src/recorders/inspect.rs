@@ -1,5 +1,6 @@
 //! Logs of Inspect: `docs/import.md`, "Inspect".
 
+mod media;
 mod pools;
 
 use std::borrow::Cow;
@@ -17,6 +18,7 @@ use crate::intake::archive::{self, ArchiveError, ArchiveFormat};
 use crate::json::members::{text, word};
 use crate::json::reader::{self, Limit, Limits};
 use crate::json::{Object, Value};
+use media::RestoredMedia;
 use pools::{ReferenceBudget, SamplePools};
 
 /// The end of the names of the files in an archive that are read.
@@ -225,7 +227,7 @@ impl SamplePools<'_> {
         let latency = at.zip(completed).map(|(at, completed)| (completed - at).num_milliseconds());
         let latency_ms = latency.and_then(|latency| u64::try_from(latency).ok());
         let failure = event.member("error").and_then(|error| error.value.as_str().map(str::to_owned));
-        let (request, reply) = if let Some(raw) = self.raw(event)? {
+        let (request, reply) = if let Some(raw) = self.raw(event, recording)? {
             raw
         } else {
             let chat = self.chat(event, completed, recording)?;
@@ -246,6 +248,7 @@ impl SamplePools<'_> {
     fn raw(
         &mut self,
         event: &LocatedValue<'_>,
+        recording: &mut ImportedRuns,
     ) -> RecorderResult<Option<(ImportedRequest, ImportedResponse)>> {
         let Some(call) = event.member("call") else { return Ok(None) };
         let (Some(request), Some(response)) = (call.member("request"), call.member("response")) else {
@@ -265,7 +268,26 @@ impl SamplePools<'_> {
         // Other APIs are stated in the form of Inspect.
         let is_known = response.get("object").or_else(|| response.get("type")).is_some();
         let target = ApiTarget::from_bodies(&body, Some(&response)).filter(|_| is_known);
-        Ok(target.map(|target| (ImportedRequest::Json { target, body }, ImportedResponse::json(&response))))
+        let Some(target) = target else { return Ok(None) };
+        let body = self.with_media(event, body, recording)?;
+        Ok(Some((ImportedRequest::Json { target, body }, ImportedResponse::json(&response))))
+    }
+
+    /// Returns the body of a request with the media that Inspect removed from it. Those that are not in the log are listed.
+    fn with_media(
+        &mut self,
+        event: &LocatedValue<'_>,
+        body: Value<'static>,
+        recording: &mut ImportedRuns,
+    ) -> RecorderResult<Value<'static>> {
+        if !media::is_removed_from(&body) {
+            return Ok(body);
+        }
+        let RestoredMedia { value, is_complete } = media::restored(body, &self.input(event)?);
+        if !is_complete {
+            list(recording, event.location.clone(), media::NOT_IN_LOG);
+        }
+        Ok(value)
     }
 
     /// Returns what Inspect states in its own form.
@@ -279,9 +301,16 @@ impl SamplePools<'_> {
         let (provider, model) = model.split_once('/').unwrap_or(("inspect", model));
         let mut chat =
             Chat { provider: provider.to_owned(), model: model.to_owned(), ended_at, ..Chat::default() };
-        for (index, one) in self.input(event)?.iter().enumerate() {
-            chat.messages
-                .push(in_chat(&LocatedValue::new(one, format!("{}.input[{index}]", event.location)))?);
+        let input = self.input(event)?;
+        let mut has_all_media = true;
+        for (index, one) in input.into_iter().enumerate() {
+            let RestoredMedia { value, is_complete } = media::restored(one, &[]);
+            has_all_media &= is_complete;
+            let node = LocatedValue::new(&value, format!("{}.input[{index}]", event.location));
+            chat.messages.push(in_chat(&node)?);
+        }
+        if !has_all_media {
+            list(recording, event.location.clone(), media::NOT_IN_LOG);
         }
         if let Some(config) = event.member("config") {
             add_options(&mut chat, &config, recording);
@@ -577,6 +606,33 @@ mod tests {
                 "{exchange:?}"
             );
             assert_eq!(listed, Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn media_that_inspect_removes_from_requests_are_restored() {
+        let call = r#""call":{"request":{"model":"m","messages":[{"role":"user","content":[{"type":"image_url",
+            "image_url":{"url":"<base64-data-removed>"}}]}]},"response":{"object":"chat.completion"}}"#;
+        let image = |url: &str| format!(r#"[{{"type":"image","image":"{url}"}}]"#);
+        let members = |url: &str, call: &str| {
+            let message = format!(r#"{{"role":"user","content":{}}}"#, image(url));
+            format!(r#""input":[{message}],{call},{ANSWER}"#)
+        };
+        let listed_media = vec![format!("samples[0].events[0]: {}", media::NOT_IN_LOG)];
+        let no_call = r#""call":null"#;
+        for (url, call, sent, listed) in [
+            ("attachment://a", call, r#""image_url":{"url":"data:image/png;base64,YQ=="}"#, vec![]),
+            ("<base64-data-removed>", call, r#""image_url":{}"#, listed_media.clone()),
+            ("attachment://a", no_call, r#""image":"data:image/png;base64,YQ==""#, vec![]),
+            ("<base64-data-removed>", no_call, r#""content":[{"type":"image"}]"#, listed_media),
+        ] {
+            let log = log("data:image/png;base64,YQ==", &members(url, call));
+            let (exchange, found) = imported(&log);
+            let ImportedRequest::Json { body, .. } = &exchange.request else { panic!() };
+            let body = compact::text(body);
+            assert!(body.contains(sent) && !body.contains("removed"), "{body}");
+            assert!(listed.iter().all(|one| found.contains(one)), "{found:?}");
+            assert_eq!(found.is_empty(), listed.is_empty(), "{found:?}");
         }
     }
 
