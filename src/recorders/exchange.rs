@@ -152,6 +152,19 @@ impl ApiExchange {
     }
 }
 
+/// Returns the request to Gemini with these bodies, if they have its form. The model, which may have a provider before its name
+/// and a version after it, is in the path, not in the body.
+pub(super) fn contents_target(request: &Value<'_>, response: &Value<'_>, model: &str) -> Option<ApiTarget> {
+    let asks = request.get("contents").is_some();
+    let answers = ["candidates", "promptFeedback"].iter().any(|name| response.get(name).is_some());
+    let model = model.rsplit('/').next()?.split('@').next()?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if !(asks && answers) || model.is_empty() || !model.chars().all(is_name) {
+        return None;
+    }
+    ApiTarget::from_name("gemini", &format!("/v1beta/models/{model}:generateContent"))
+}
+
 /// The members of a request that say how a client sends it. They can contain keys, and are not in the body that was sent.
 const TRANSPORT: [&str; 16] = [
     "api_base",

@@ -1,5 +1,6 @@
 //! Logs of Inspect: `docs/import.md`, "Inspect".
 
+mod gemini;
 mod media;
 mod pools;
 
@@ -18,6 +19,7 @@ use crate::intake::archive::{self, ArchiveError, ArchiveFormat};
 use crate::json::members::{text, word};
 use crate::json::reader::{self, Limit, Limits};
 use crate::json::{Object, Value};
+use gemini::GeminiCall;
 use media::RestoredMedia;
 use pools::{ReferenceBudget, SamplePools};
 
@@ -26,6 +28,9 @@ const ENDING: &str = ".json";
 
 /// The directory in an archive with the samples.
 const SAMPLES: &str = "samples/";
+
+/// The type of the parts of messages with what a model thought.
+const REASONING: &str = "reasoning";
 
 /// The reason for which a log without samples has no runs.
 const NO_SAMPLES: &str = "the log has no samples";
@@ -232,6 +237,9 @@ impl SamplePools<'_> {
         } else {
             let chat = self.chat(event, completed, recording)?;
             let ApiExchange { request, reply, unmapped } = ApiExchange::new(&chat);
+            if chat.messages.iter().any(is_failed) && !has_failed_result(&request) {
+                list(recording, event.location.clone(), ERROR_AS_RESULT);
+            }
             for reason in unmapped {
                 list(recording, event.location.clone(), reason);
             }
@@ -265,6 +273,16 @@ impl SamplePools<'_> {
         }
         let body = Value::Object(Object::from_members(members));
         let response = self.resolved(response.value)?;
+        let model = event.member("model").and_then(|model| model.value.as_str()).unwrap_or_default();
+        if let Some(GeminiCall { target, request, response, others }) =
+            GeminiCall::read(model, &body, &response)
+        {
+            for name in others {
+                list(recording, call.location.clone(), format!("the member {name} is not mapped"));
+            }
+            let body = self.with_media(event, request, recording)?;
+            return Ok(Some((ImportedRequest::Json { target, body }, ImportedResponse::json(&response))));
+        }
         // Other APIs are stated in the form of Inspect.
         let is_known = response.get("object").or_else(|| response.get("type")).is_some();
         let target = ApiTarget::from_bodies(&body, Some(&response)).filter(|_| is_known);
@@ -302,7 +320,7 @@ impl SamplePools<'_> {
         let mut chat =
             Chat { provider: provider.to_owned(), model: model.to_owned(), ended_at, ..Chat::default() };
         let input = self.input(event)?;
-        let mut has_all_media = true;
+        let (mut has_all_media, mut is_thought) = (true, input.iter().any(has_reasoning));
         for (index, one) in input.into_iter().enumerate() {
             let RestoredMedia { value, is_complete } = media::restored(one, &[]);
             has_all_media &= is_complete;
@@ -321,10 +339,14 @@ impl SamplePools<'_> {
             output.member("model").and_then(|model| model.value.as_str().map(str::to_owned));
         for choice in output.list("choices") {
             let resolved = self.resolved(choice.required("message")?.value)?;
+            is_thought |= has_reasoning(&resolved);
             let message = in_chat(&LocatedValue::new(&resolved, format!("{}.message", choice.location)))?;
             let reason = choice.member("stop_reason").map_or(Ok("stop"), |reason| reason.text())?;
             let finish_reason = if reason == "max_tokens" { "length" } else { reason }.to_owned();
             chat.choices.push(ChatChoice { message, finish_reason });
+        }
+        if is_thought {
+            list(recording, event.location.clone(), NO_REASONING);
         }
         if let Some(usage) = output.member("usage") {
             let tokens = |name| usage.member(name).map(|tokens| tokens.integer()).transpose();
@@ -408,6 +430,28 @@ fn without_nan(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(written)
 }
 
+/// The reasons for which parts of messages in the form of Inspect are listed.
+const NO_REASONING: &str = "what the model thought is not mapped: only the original has it";
+const ERROR_AS_RESULT: &str =
+    "the error of a tool is mapped as its result: the form of the API does not mark it";
+
+/// Returns whether a message has what a model thought.
+fn has_reasoning(message: &Value<'_>) -> bool {
+    let parts = message.get("content").and_then(Value::as_array).unwrap_or_default();
+    parts.iter().any(|part| word(part, "type") == Some(REASONING))
+}
+
+/// Returns whether a message in the form of chat completions is the result of a tool that failed.
+fn is_failed(message: &Value<'_>) -> bool {
+    message.get("is_error").is_some()
+}
+
+/// Returns whether a request has such a message, as those in the form of chat completions have.
+fn has_failed_result(request: &ImportedRequest) -> bool {
+    let ImportedRequest::Json { body, .. } = request else { return false };
+    body.get("messages").and_then(Value::as_array).unwrap_or_default().iter().any(is_failed)
+}
+
 /// Returns why an event has no response.
 fn why_none(event: &LocatedValue<'_>) -> String {
     let error = event.member("output").and_then(|output| output.member("error"));
@@ -423,7 +467,7 @@ fn said(content: &LocatedValue<'_>) -> RecorderResult<Value<'static>> {
     let parts = content.elements()?.filter_map(|part| {
         // What the model thought is not part of what it is asked next.
         let kind = word(part.value, "type");
-        (kind != Some("reasoning")).then(|| part.value.to_owned_value())
+        (kind != Some(REASONING)).then(|| part.value.to_owned_value())
     });
     let parts: Vec<_> = parts.collect();
     let texts: Option<String> = parts.iter().map(|part| word(part, "text")).collect();
@@ -488,7 +532,8 @@ mod tests {
             r#"{"model":"m","messages":[{"role":"system","content":"be short"},{"role":"user","content":"a long text"}],"temperature":0.0}"#
         );
         assert_eq!((exchange.latency_ms, exchange.location.as_str()), (Some(2_000), "samples[0].events[1]"));
-        assert_eq!(recording.unmapped.len(), 1, "{:?}", recording.unmapped);
+        let reasons: Vec<_> = recording.unmapped.iter().map(|(_, _, reason)| reason.as_str()).collect();
+        assert_eq!(reasons, [NO_REASONING, "it is not mapped: run packs have no place for it"]);
         let wrong = log.replace("[[0,2]]", "[[0,3]]");
         let fault = read(wrong.as_bytes(), &Limits::default()).unwrap_err().in_file("l").to_string();
         assert_eq!(
@@ -633,6 +678,43 @@ mod tests {
             assert!(body.contains(sent) && !body.contains("removed"), "{body}");
             assert!(listed.iter().all(|one| found.contains(one)), "{found:?}");
             assert_eq!(found.is_empty(), listed.is_empty(), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn calls_of_gemini_are_read_as_they_were_sent() {
+        let call = r#""call":{"request":{"contents":[{"parts":[{"functionResponse":{"name":"w","response":
+            {"error":"broken"}}},{"inline_data":{"data":"<base64-data-removed>","mime_type":"image/png"}}],"role":"user"}]},
+            "response":{"candidates":[{"content":{"parts":[{"text":"so?","thought":true},{"text":"yes"}]}}],
+            "sdkHttpResponse":{"headers":{"set-cookie":"key"}}}}"#;
+        let input = r#""input":[{"role":"user","content":[{"type":"image","image":"attachment://a"}]}]"#;
+        let log = log("data:image/png;base64,YQ==", &format!("{input},{call},{ANSWER}"));
+        let (exchange, listed) = imported(&log.replace("openai/m", "google/gemini-x"));
+        let ImportedRequest::Json { target, body } = &exchange.request else { panic!() };
+        assert_eq!((target.provider.as_str(), target.endpoint.name), ("gemini", "generateContent"));
+        let body = compact::text(body);
+        assert!(
+            body.contains(r#""response":{"error":"broken"}"#) && body.contains(r#""data":"YQ==""#),
+            "{body}"
+        );
+        let ImportedResponse::Answer { body, .. } = &exchange.reply else { panic!() };
+        let answer = String::from_utf8_lossy(body);
+        assert!(answer.contains(r#""thought":true"#) && !answer.contains("set-cookie"), "{answer}");
+        assert_eq!(listed, ["samples[0].events[0].call: the member sdkHttpResponse is not mapped"]);
+    }
+
+    #[test]
+    fn what_the_form_of_an_api_lacks_is_listed() {
+        let input = r#""input":[{"role":"assistant","content":[{"type":"reasoning","reasoning":"so?"}],"tool_calls":
+            [{"id":"1","function":"w","arguments":{}}]},{"role":"tool","tool_call_id":"1","content":"",
+            "error":{"type":"unknown","message":"broken"}}]"#;
+        let log = log("", &format!("{input},{ANSWER}"));
+        let [reasoning, error] =
+            [NO_REASONING, ERROR_AS_RESULT].map(|reason| format!("samples[0].events[0]: {reason}"));
+        for (model, expected) in
+            [("openai/m", vec![reasoning.clone()]), ("google/gemini-x", vec![reasoning, error])]
+        {
+            assert_eq!(imported(&log.replace("openai/m", model)).1, expected);
         }
     }
 
