@@ -68,9 +68,11 @@ const AI_SDK_CALL: &str = ".do";
 const AI_SDK_STREAM: &str = ".doStream";
 const AI_SDK_EMBEDDING: &str = ".doEmbed";
 
-/// Words in the names of attributes that can have the messages of a request, and the response.
+/// Words in the names of attributes that can have the messages of a request, and the response. Names with words of both have
+/// the response: `gen_ai.output.messages`.
 const REQUEST_WORDS: &[&str] = &["prompt", "input", "messages", "request_data", "events"];
-const RESPONSE_WORDS: &[&str] = &["completion", "output", "response", "choices", "events"];
+const RESPONSE_WORDS: &[&str] = &["completion", "output", "response", "choices"];
+const EVENTS_WORD: &[&str] = &["events"];
 
 /// The attributes of requests that are members of requests for embeddings.
 const EMBEDDING_OPTIONS: &[(&str, &str)] = &[
@@ -163,10 +165,9 @@ impl OtelSpan {
         let is_embedding = self.is_embedding();
         let chat = self.chat(if is_embedding { EMBEDDING_OPTIONS } else { OPTIONS })?;
         if chat.messages.is_empty() {
-            let reason = "the messages are not in the span: its content was not recorded";
-            return Err(self.why_none(REQUEST_WORDS, "the messages", reason));
+            return Err(self.why_no_messages());
         }
-        let no_answer = self.why_none(RESPONSE_WORDS, "the answer", "the span has no answer of the model");
+        let no_answer = self.why_no_answer();
         let previous = self.text(PREVIOUS).map(|id| {
             format!("the request continues the response {id}: what was said before is not in the span")
         });
@@ -186,21 +187,41 @@ impl OtelSpan {
         Ok((ImportedExchange { location, request, reply, at: started, latency_ms }, unmapped))
     }
 
-    /// Returns why the messages or the answer are not known: an attribute that may have them is named.
-    fn why_none(&self, words: &[&str], what: &str, otherwise: &str) -> String {
-        let is_content = |(name, value): &(&String, &Value<'_>)| {
+    /// Returns why the messages of the request are not known: an attribute that may have them is named.
+    fn why_no_messages(&self) -> String {
+        let is_of_response = |name: &&str| RESPONSE_WORDS.iter().any(|word| name.contains(word));
+        if let Some(name) = self.contents(REQUEST_WORDS).find(|name| !is_of_response(name)) {
+            return format!("the messages may be in the attribute {name}, which is not mapped");
+        }
+        match self.contents(RESPONSE_WORDS).next() {
+            Some(_) => {
+                "the messages of the request are not in the span, which has only the answer".to_owned()
+            }
+            None => "the messages are not in the span: its content was not recorded".to_owned(),
+        }
+    }
+
+    /// Returns why the answer is not known: an attribute that may have it is named.
+    fn why_no_answer(&self) -> String {
+        match self.contents(RESPONSE_WORDS).chain(self.contents(EVENTS_WORD)).next() {
+            Some(name) => format!("the answer may be in the attribute {name}, which is not mapped"),
+            None => "the span has no answer of the model".to_owned(),
+        }
+    }
+
+    /// Returns the names of the attributes that have one of these words in their names, and can have messages.
+    fn contents<'s>(&'s self, words: &'static [&'static str]) -> impl Iterator<Item = &'s str> {
+        let is_content = move |(name, value): &(&String, &Value<'_>)| {
             let parts: Vec<&str> = name.split(['.', '_']).collect();
             let is_detail = ["usage", "id", "model", "finish", "type", "format", "count"];
             words.iter().any(|word| name.contains(word))
                 && !parts.iter().any(|part| is_detail.contains(part))
-                && value
-                    .as_str()
-                    .is_some_and(|text| text.trim().starts_with(['[', '{']) || text.contains(' '))
+                && value.as_str().is_some_and(|text| {
+                    let text = text.trim();
+                    !matches!(text, "[]" | "{}") && (text.starts_with(['[', '{']) || text.contains(' '))
+                })
         };
-        match self.attributes.iter().find(is_content) {
-            Some((name, _)) => format!("{what} may be in the attribute {name}, which is not mapped"),
-            None => otherwise.to_owned(),
-        }
+        self.attributes.iter().filter(is_content).map(|(name, _)| name.as_str())
     }
 
     /// Returns the name of the provider. The AI SDK adds the API to it.

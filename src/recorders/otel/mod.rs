@@ -120,7 +120,7 @@ impl OtelExport {
             std::mem::take(&mut self.records)
         {
             let known = by_span.get(&span).and_then(|position| self.spans.get_mut(*position));
-            if let Some(ExportedSpan { span, .. }) = known.filter(|one| one.span.is_call()) {
+            if let Some(ExportedSpan { span, .. }) = known.filter(|one| one.span.is_of_model()) {
                 span.events.push((name, attributes));
                 texts.add(&span.trace, &line);
             } else {

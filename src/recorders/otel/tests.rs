@@ -48,6 +48,26 @@ fn bodies_of_openinference_are_taken_as_they_are() {
     assert_eq!(found, (request.to_owned(), response.to_owned()));
 }
 
+/// Spans in this form are calls of models, too, so that their events are not listed as those of other spans.
+#[test]
+fn events_of_spans_of_openinference_are_those_of_a_call() {
+    let attributes = [
+        ("openinference.span.kind", "LLM"),
+        ("llm.model_name", "m"),
+        ("llm.input_messages.0.message.role", "user"),
+        ("llm.input_messages.0.message.content", "hi"),
+        ("llm.output_messages.0.message.content", "yes"),
+    ];
+    let attributes = attributes.map(|(key, value)| attribute(key, value)).join(",");
+    let ids = r#""traceId":"41bd20076d7f94aa2214df7fe4044a2e","spanId":"7f2372eafeab7b17""#;
+    let files = format!(
+        "{{\"resourceSpans\":[{{\"scopeSpans\":[{{\"spans\":[{{{ids},\"attributes\":[{attributes}]}}]}}]}}]}}\n\
+         {{\"resourceLogs\":[{{\"scopeLogs\":[{{\"logRecords\":[{{{ids},\"eventName\":\"gen_ai.user.message\"}}]}}]}}]}}"
+    );
+    let recording = read(files.as_bytes(), &Limits::default()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((recording.runs.len(), recording.unmapped.len()), (1, 0), "{recording:?}");
+}
+
 const MODEL: (&str, &str) = ("gen_ai.request.model", "m");
 
 #[test]
@@ -192,6 +212,20 @@ fn the_reason_for_missing_content_is_true() {
         "the answer may be in the attribute vendor.output, which is not mapped"
     );
     assert_eq!(reason(&[MODEL, INPUT]), "the span has no answer of the model");
+    let empty = ("gen_ai.input.messages", "[]");
+    let parts =
+        ("gen_ai.output.messages", r#"[{"role":"assistant","parts":[{"type":"text","content":"yes"}]}]"#);
+    let numbered = ("gen_ai.completion.0.content", "On its way.");
+    for answer in [parts, numbered] {
+        let only_answer = "the messages of the request are not in the span, which has only the answer";
+        assert_eq!(reason(&[MODEL, answer]), only_answer);
+        assert_eq!(reason(&[MODEL, empty, answer]), only_answer);
+        let other = ("vendor.prompt", "Where is it?");
+        assert_eq!(
+            reason(&[MODEL, answer, other]),
+            "the messages may be in the attribute vendor.prompt, which is not mapped"
+        );
+    }
     assert_eq!(reason(&[MODEL]), "the messages are not in the span: its content was not recorded");
 }
 
