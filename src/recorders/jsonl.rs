@@ -7,17 +7,28 @@ use chrono::{DateTime, Utc};
 
 use super::exchange::{
     ConvertInput, ImportedExchange, ImportedRequest, ImportedResponse, ImportedRun, ImportedRuns,
+    contents_target,
 };
 use super::reading::{ConvertError, LocatedValue, RecorderResult, documents};
 use crate::calls::target::ApiTarget;
 use crate::conversation::events;
 use crate::conversation::response::RetryHeaders;
+use crate::json::members::word;
 use crate::json::reader::{self, Limits, excerpt};
 use crate::json::{Object, Value, compact};
 
 /// The members of lines with a request and its response.
-const PAIR: &[&str] =
-    &["request", "response", "error", "custom_id", "id", "timestamp", "created_at", "latency_ms"];
+const PAIR: &[&str] = &[
+    "request",
+    "response",
+    "error",
+    "custom_id",
+    "id",
+    "timestamp",
+    "created_at",
+    "processed_time",
+    "latency_ms",
+];
 const OUTPUT: &[&str] = &["id", "custom_id", "response", "error"];
 const INPUT: &[&str] = &["custom_id", "method", "url", "body"];
 /// The members of lines of the batch API of Anthropic.
@@ -223,7 +234,8 @@ impl JsonlReader {
                 .map_or(response.value, |body| body.value)
         });
         let imported_request = self.request(&request, body)?;
-        let timestamp = line.member("timestamp").or_else(|| line.member("created_at"));
+        let timestamps = ["timestamp", "created_at", "processed_time"];
+        let timestamp = timestamps.into_iter().find_map(|name| line.member(name));
         let latency = line.member("latency_ms");
         let latency_ms = latency.as_ref().and_then(LocatedValue::rounded);
         if let (Some(latency), None) = (&latency, latency_ms) {
@@ -280,7 +292,7 @@ impl JsonlReader {
         response: Option<&Value<'_>>,
     ) -> RecorderResult<JsonlRequest> {
         if !has_one(node, REQUEST_ENVELOPE) && !is_only(node, REQUEST_BODIES) {
-            let target = ApiTarget::from_bodies(node.value, response);
+            let target = target_of_bodies(node.value, response);
             return Ok(request_of(node.value, target));
         }
         let url = ["url", "uri", "path", "endpoint"].into_iter().find_map(|name| node.member(name));
@@ -311,7 +323,7 @@ impl JsonlReader {
                 Ok(target) => Some(target),
                 Err(reason) => return Ok(Err(reason)),
             },
-            None => ApiTarget::from_bodies(body.value, response),
+            None => target_of_bodies(body.value, response),
         };
         Ok(request_of(body.value, target))
     }
@@ -392,6 +404,14 @@ fn anthropic_reply(result: &LocatedValue<'_>) -> RecorderResult<ImportedResponse
         ("succeeded", _) => reply(200, None, RetryHeaders::default(), result.required("message")?.value),
         (_, Some(error)) => failed(&error),
         (outcome, None) => ImportedResponse::Failed(format!("the request was {outcome}")),
+    })
+}
+
+/// Returns the request with these bodies. One to Gemini is to the model that answered, which only the response states.
+fn target_of_bodies(request: &Value<'_>, response: Option<&Value<'_>>) -> Option<ApiTarget> {
+    ApiTarget::from_bodies(request, response).or_else(|| {
+        let response = response?;
+        contents_target(request, response, word(response, "modelVersion")?)
     })
 }
 

@@ -49,6 +49,23 @@ fn batches_of_anthropic_are_joined() {
 }
 
 #[test]
+fn requests_of_vertex_batches_are_to_the_model_that_answered() {
+    let line = |response: &str| {
+        format!(
+            r#"{{"processed_time":"2026-11-01T13:13:16.123+00:00","request":{{"contents":[]}},"response":{response}}}"#
+        )
+    };
+    let answered = line(r#"{"candidates":[],"modelVersion":"gemini-2.0-flash@default"}"#);
+    let recording = recording(&[&answered, &line("{}")]);
+    let [(_, exchange)] = recording.runs[0].exchanges.as_slice() else { panic!("{recording:?}") };
+    let ImportedRequest::Json { target, .. } = &exchange.request else { panic!() };
+    assert_eq!(target.path, "/v1beta/models/gemini-2.0-flash:generateContent");
+    assert_eq!(exchange.at.map(|at| at.to_rfc3339()).as_deref(), Some("2026-11-01T13:13:16.123+00:00"));
+    let reasons: Vec<_> = recording.unmapped.iter().map(|(_, _, reason)| reason.as_str()).collect();
+    assert_eq!(reasons, ["it has no URL, and its form is not that of a known API"]);
+}
+
+#[test]
 fn requests_and_responses_of_a_batch_are_joined() {
     let requests = "{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/chat/completions\",\"body\":{\"model\":\"m\"}}\n\n\
                  {\"custom_id\":\"b\",\"url\":\"/v1/chat/completions\",\"body\":{}}\n{\"custom_id\":\"d\",\"url\":\"/v1/chat/completions\",\"body\":{}}\n";
