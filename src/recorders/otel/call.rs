@@ -210,7 +210,7 @@ impl OtelSpan {
     }
 
     /// Returns the names of the attributes that have one of these words in their names, and can have messages.
-    fn contents<'s>(&'s self, words: &'static [&'static str]) -> impl Iterator<Item = &'s str> {
+    fn contents(&self, words: &'static [&'static str]) -> impl Iterator<Item = &str> {
         let is_content = move |(name, value): &(&String, &Value<'_>)| {
             let parts: Vec<&str> = name.split(['.', '_']).collect();
             let is_detail = ["usage", "id", "model", "finish", "type", "format", "count"];
