@@ -27,6 +27,8 @@ pub struct JournalRow<'r> {
     pub chain: Digest,
     /// The time in milliseconds since 1970 that is stored beside the text.
     pub at: Option<i64>,
+    /// The action that is stored beside the text, if the engine stores it there.
+    pub action: Option<&'r str>,
 }
 
 /// The entries of the journal that are read.
@@ -67,7 +69,7 @@ impl JournalReplay {
 
     /// Reads the next entry.
     pub fn take(&mut self, row: JournalRow<'_>) {
-        let JournalRow { seq, text, chain, at } = row;
+        let JournalRow { seq, text, chain, at, action } = row;
         let last = self.check.head.seq;
         // A number below 1 has no predecessor, so it is out of order in any case.
         let number = u64::try_from(seq).unwrap_or(0);
@@ -82,6 +84,10 @@ impl JournalReplay {
             None => {}
         }
         let text = text.unwrap_or_default();
+        let written = action.and_then(|_| EntryText::action(text).ok());
+        if written.is_some_and(|written| action != Some(&written)) {
+            self.find(seq, DIFFERENT_ROW, "journal: action differs from the one in its text");
+        }
         let entry = EntryText::parse(text);
         match entry {
             Ok(EntryText { change: Entry::Unknown, .. }) if defect.is_none() => {

@@ -34,6 +34,15 @@ pub trait CatalogInspection {
     /// Returns the kinds as the vault records them.
     fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>>;
 
+    /// Passes entries of the journal to `take`, in the order of their numbers. Returns false and adds a finding if it cannot
+    /// be read.
+    fn journal(
+        &self,
+        selection: &EntrySelection,
+        take: &mut dyn FnMut(JournalRow<'_>),
+        findings: &mut Vec<Finding>,
+    ) -> Result<bool>;
+
     /// Passes the rows of the artifacts with core hashes in a range to `take`, those that can be read. The others are
     /// findings.
     fn artifacts_between(
@@ -61,15 +70,6 @@ pub trait Inspection: CatalogInspection + Send {
     fn unchecked(&self) -> Vec<String> {
         Vec::new()
     }
-
-    /// Passes entries of the journal to `take`, in the order of their numbers. Returns false and adds a finding if it cannot
-    /// be read.
-    fn journal(
-        &self,
-        selection: &EntrySelection,
-        take: &mut dyn FnMut(JournalRow<'_>),
-        findings: &mut Vec<Finding>,
-    ) -> Result<bool>;
 
     /// Passes the rows of a table, or those of artifacts with core hashes in a range and perhaps others, to `take`, those that
     /// can be read. Returns the others, about which it adds findings. Rows that refer to missing artifacts are left out.

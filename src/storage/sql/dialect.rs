@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use crate::digest::Digest;
+use crate::storage::check::EntrySelection;
 
 /// A database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -271,6 +272,39 @@ impl Dialect {
         match self {
             Self::Sqlite => ("e.entry", "JOIN journal_entries e ON e.seq = j.seq"),
             Self::Postgres => ("j.entry", ""),
+        }
+    }
+
+    /// Returns the action that is stored beside the text of an entry of the journal `j`, and empty if it is missing there.
+    pub(super) fn stored_action(self) -> &'static str {
+        match self {
+            // It follows from the text.
+            Self::Sqlite => "NULL",
+            Self::Postgres => "coalesce(j.action, '')",
+        }
+    }
+
+    /// Returns the condition for entries of the journal `j`.
+    pub(super) fn selects_entry(self, selection: &EntrySelection) -> String {
+        match (self, selection) {
+            (_, EntrySelection::All) => "true".to_owned(),
+            (Self::Sqlite, EntrySelection::Naming(digest)) => format!(
+                "{0} IN (j.core, j.capture) OR (j.core IS NULL AND instr(j.entry, '{1}'))",
+                self.literal(digest),
+                digest.hex()
+            ),
+            (Self::Sqlite, EntrySelection::About(range)) => {
+                format!("j.core IS NULL OR {}", self.is_in_range("j.core", range))
+            }
+            (Self::Postgres, EntrySelection::Naming(digest)) => {
+                format!("position('{}' IN j.entry) > 0", digest.hex())
+            }
+            // The digits of the core hash follow the name of the member and of the algorithm.
+            (Self::Postgres, EntrySelection::About(range)) => format!(
+                "j.action <> 'add' OR substr(j.entry, strpos(j.entry, '\"core\":\"sha256:') + 15, 64) BETWEEN '{}' AND '{}'",
+                range.start().hex(),
+                range.end().hex()
+            ),
         }
     }
 

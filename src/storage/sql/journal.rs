@@ -3,8 +3,9 @@
 use chrono::{DateTime, Utc};
 
 use super::value::TOMBSTONE as TABLE;
-use super::{DamagedValue, SqlParameter, SqlResult, SqlRow, SqlSession, SqlSnapshot, read_rows};
+use super::{DamagedValue, Dialect, SqlParameter, SqlResult, SqlRow, SqlSession, SqlSnapshot, read_rows};
 use crate::digest::{CoreHash, Digest, DigestPrefix};
+use crate::storage::check::{EntrySelection, JournalRow};
 use crate::storage::interface::{JournalQueries, JournalRecord};
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, Tombstone};
 
@@ -183,4 +184,25 @@ pub(in crate::storage) fn put_tombstones<S: SqlSession>(
 pub(in crate::storage) fn readmit<S: SqlSession>(session: &S, cores: &[CoreHash]) -> SqlResult<(), S> {
     let sql = format!("DELETE FROM tombstone WHERE {}", S::DIALECT.is_in("core", "?1"));
     session.execute(&sql, &[cores.into()]).map(drop)
+}
+
+/// Returns the query for entries of the journal, for checks, in the order of their numbers. [`stored_entry`] reads its rows.
+pub(super) fn stored_entries(dialect: Dialect, selection: &EntrySelection) -> String {
+    let ((text, join), action) = (dialect.text_of_entry(), dialect.stored_action());
+    let condition = dialect.selects_entry(selection);
+    format!(
+        "SELECT j.seq, {text}, j.chain, j.at, {action} FROM journal j {join} WHERE {condition} ORDER BY j.seq"
+    )
+}
+
+/// Reads an entry whose text and chain value may be damaged.
+pub(super) fn stored_entry(row: &SqlRow) -> std::result::Result<JournalRow<'_>, DamagedValue> {
+    Ok(JournalRow {
+        seq: row.integer(0)?,
+        text: row.as_text(1),
+        // A value that is no chain value is not the right one.
+        chain: row.digest(2).unwrap_or(Digest::from_bytes([0; 32])),
+        at: row.optional_integer(3)?,
+        action: row.as_text(4),
+    })
 }

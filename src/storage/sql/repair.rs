@@ -1,11 +1,12 @@
 //! Repairs of a vault in a database.
 
+use super::journal::{stored_entries, stored_entry};
 use super::restored::{delete_strays, delete_unused, restore_kinds, restore_rows};
 use super::{DamagedValue, SqlSession};
 use crate::artifact::Kind;
 use crate::storage::Result;
 use crate::storage::annotations::ENDS;
-use crate::storage::check::{JournalReplay, JournalRow, ReadmittedArtifact, Repair, Subject};
+use crate::storage::check::{EntrySelection, JournalReplay, ReadmittedArtifact, Repair, Subject};
 use crate::storage::entry::Entry;
 
 /// A vault in a database whose rows can be written again: what each database does in its own way.
@@ -80,14 +81,13 @@ pub(in crate::storage) fn rebuild<V: SqlRepairs>(vault: &V, kinds: &[Kind]) -> R
 pub(in crate::storage) fn replay<S: SqlSession>(
     session: &S,
 ) -> std::result::Result<Option<JournalReplay>, S::Error> {
-    let (text, join) = S::DIALECT.text_of_entry();
-    let sql = format!("SELECT j.seq, {text}, j.chain, j.at FROM journal j {join} ORDER BY j.seq");
+    let sql = stored_entries(S::DIALECT, &EntrySelection::All);
     let mut replay = JournalReplay::begin(None);
     let mut is_readable = true;
     session.each(&sql, &[], &mut |row| {
-        match (row.integer(0), row.digest(2), row.optional_integer(3)) {
-            (Ok(seq), Ok(chain), Ok(at)) => replay.take(JournalRow { seq, text: row.as_text(1), chain, at }),
-            _ => is_readable = false,
+        match stored_entry(&row) {
+            Ok(entry) => replay.take(entry),
+            Err(_) => is_readable = false,
         }
         Ok(())
     })?;

@@ -26,8 +26,8 @@ use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::catalog::Row as CatalogRow;
 use crate::storage::check::finding::{DAMAGED_BYTES, Finding, Subject, UNREADABLE};
 use crate::storage::check::{
-    CaptureId, CheckedArtifact, EntrySelection, Inspection, IntegrityLevel, JournalRow, JournaledTable,
-    ReadCapture, StoredBytes, UnreadRows,
+    CaptureId, CheckedArtifact, Inspection, IntegrityLevel, JournaledTable, ReadCapture, StoredBytes,
+    UnreadRows,
 };
 use crate::storage::sql::{self, DamagedValue, Dialect, SqlInspection, SqlRow, SqlSession as _};
 use crate::storage::{PayloadDefect, Result};
@@ -172,25 +172,6 @@ impl Inspection for DatabaseInspection<'_> {
         self.search_index(&mut findings)?;
         sql::undeleted_artifacts(self, &mut findings)?;
         Ok(findings)
-    }
-
-    fn journal(
-        &self,
-        selection: &EntrySelection,
-        take: &mut dyn FnMut(JournalRow<'_>),
-        findings: &mut Vec<Finding>,
-    ) -> Result<bool> {
-        let condition = match selection {
-            EntrySelection::All => return self.entries_of_journal(take, findings),
-            EntrySelection::Naming(digest) => format!("position('{}' IN entry) > 0", digest.hex()),
-            // The digits of the core hash follow the name of the member and of the algorithm.
-            EntrySelection::About(range) => format!(
-                "action <> 'add' OR substr(entry, strpos(entry, '\"core\":\"sha256:') + 15, 64) BETWEEN '{}' AND '{}'",
-                range.start().hex(),
-                range.end().hex()
-            ),
-        };
-        Ok(self.look(table("journal"), findings, || self.entries_with(&condition, take))?.is_some())
     }
 
     fn rows(

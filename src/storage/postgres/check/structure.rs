@@ -3,19 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ahead::read_all;
-use super::{DatabaseInspection, LARGE_ROWS, ROWS, table};
-use crate::digest::Digest;
-use crate::storage::check::JournalRow;
+use super::{DatabaseInspection, table};
 use crate::storage::check::finding::{
     BROKEN_CHAIN, DAMAGED_BYTES, DIFFERENT_ROW, Finding, INDEX_DIFFERS, MISSING_BYTES, SCHEMA_DIFFERS,
-    SURPLUS_ROW, Subject,
+    SURPLUS_ROW,
 };
-use crate::storage::entry::EntryText;
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::schema::VAULT;
 use crate::storage::postgres::session::DatabaseTransaction;
-use crate::storage::sql::{self, Dialect, Question, QuestionSubject, SqlRow, SqlSession as _};
+use crate::storage::sql::{self, Dialect, Question, QuestionSubject, SqlSession as _};
 use crate::storage::{BUSY_TIMEOUT, Result};
 
 /// Tables and columns, and those that the columns refer to.
@@ -90,8 +86,20 @@ fn references(table: &'static str, column: &str, parent: &str, key: &str) -> Que
     Question::new(SURPLUS_ROW, QuestionSubject::Table(table), detail, sql)
 }
 
-fn of_rows() -> [Question; 2] {
+fn of_rows() -> [Question; 3] {
     [
+        Question::new(
+            BROKEN_CHAIN,
+            QuestionSubject::Table("head"),
+            "it does not name entry {}, the last one",
+            "SELECT coalesce(j.seq, 0)
+               FROM (VALUES (decode(repeat('00', 32), 'hex'))) none(chain)
+               LEFT JOIN (SELECT seq, at, chain FROM journal ORDER BY seq DESC LIMIT 1) j ON true
+              WHERE (SELECT count(*) FROM head) <> 1
+                 OR EXISTS (SELECT 1 FROM head h
+                             WHERE h.id IS DISTINCT FROM 1 OR h.seq IS DISTINCT FROM coalesce(j.seq, 0)
+                                OR h.at IS DISTINCT FROM j.at OR h.chain IS DISTINCT FROM coalesce(j.chain, none.chain))",
+        ),
         Question::new(
             DIFFERENT_ROW,
             QuestionSubject::Table("role"),
@@ -293,92 +301,4 @@ fn objects(session: &DatabaseTransaction<'_>) -> PostgresResult<RelationDefiniti
 /// Returns the beginning of a definition.
 fn shortened(text: &str) -> String {
     text.chars().take(200).collect()
-}
-
-/// The recorded end of the journal.
-#[derive(PartialEq, Eq)]
-struct JournalEndRow {
-    id: i64,
-    seq: i64,
-    at: Option<i64>,
-    chain: Digest,
-}
-
-impl DatabaseInspection<'_> {
-    /// Passes every entry of the journal to `take`, and compares what is stored beside the texts with them. Returns false and
-    /// adds a finding if the journal cannot be read.
-    pub(super) fn entries_of_journal(
-        &self,
-        take: &mut dyn FnMut(JournalRow<'_>),
-        findings: &mut Vec<Finding>,
-    ) -> Result<bool> {
-        let mut found = Vec::new();
-        let none = Digest::from_bytes([0; 32]);
-        let mut last = JournalEndRow { id: 1, seq: 0, at: None, chain: none };
-        let read = self.look(table("journal"), findings, || {
-            let sql = "SELECT seq, at, action, entry, chain FROM journal ORDER BY seq";
-            self.scan(sql, LARGE_ROWS, &mut |rows| {
-                for row in rows {
-                    let (seq, at, text) = (row.integer(0)?, row.optional_integer(1)?, row.text(3).ok());
-                    // Whatever is no chain value is not the right one.
-                    let chain = row.digest(4).unwrap_or(none);
-                    take(JournalRow { seq, text: text.as_deref(), chain, at });
-                    let written = text.as_deref().and_then(|text| EntryText::action(text).ok());
-                    if written.is_some_and(|written| row.as_text(2) != Some(&written)) {
-                        let detail = "journal: action differs from the one in its text";
-                        found.push(Finding::new(DIFFERENT_ROW, Subject::Entry(seq), detail));
-                    }
-                    last = JournalEndRow { id: 1, seq, at, chain };
-                }
-                Ok(())
-            })
-        })?;
-        findings.append(&mut found);
-        if read.is_none() {
-            return Ok(false);
-        }
-        self.compare_head(&last, findings)?;
-        Ok(true)
-    }
-
-    /// Passes the entries that satisfy a condition and can be read to `take`.
-    pub(super) fn entries_with(
-        &self,
-        condition: &str,
-        take: &mut dyn FnMut(JournalRow<'_>),
-    ) -> PostgresResult<()> {
-        let sql = format!("SELECT seq, at, entry, chain FROM journal WHERE {condition} ORDER BY seq");
-        self.session.each(&sql, &[], &mut |row| {
-            take_entry(&row, take);
-            Ok(())
-        })
-    }
-
-    /// Compares the recorded end of the journal with its last entry.
-    fn compare_head(&self, last: &JournalEndRow, findings: &mut Vec<Finding>) -> Result<()> {
-        let mut heads = Vec::new();
-        let mut found = Vec::new();
-        let read = self.look(table("head"), findings, || {
-            self.scan("SELECT seq, at, chain, id FROM head", ROWS, &mut |rows| {
-                heads.extend(read_all(rows, &table("head"), &mut found, |row| {
-                    let (seq, at, chain) = (row.integer(0)?, row.optional_integer(1)?, row.digest(2)?);
-                    Ok(JournalEndRow { id: row.integer(3)?, seq, at, chain })
-                }));
-                Ok(())
-            })
-        })?;
-        findings.append(&mut found);
-        if read.is_some() && !matches!(&heads[..], [only] if only == last) {
-            let detail = format!("it does not name entry {}, the last one", last.seq);
-            findings.push(Finding::new(BROKEN_CHAIN, table("head"), detail));
-        }
-        Ok(())
-    }
-}
-
-/// Passes an entry to `take` if it can be read.
-fn take_entry(row: &SqlRow, take: &mut dyn FnMut(JournalRow<'_>)) {
-    if let (Ok(seq), Ok(at), Ok(chain)) = (row.integer(0), row.optional_integer(1), row.digest(3)) {
-        take(JournalRow { seq, text: row.as_text(2), chain, at });
-    }
 }

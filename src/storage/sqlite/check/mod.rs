@@ -24,13 +24,13 @@ use super::pool::SqlitePooledConnection;
 use super::rows::{blob_id, capture_id};
 use super::shared_statements::shared_row;
 use super::store::Store;
-use super::{Result, StorageError};
+use super::{Result, StorageError, schema};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::catalog::{MentionRole, Row};
 use crate::storage::check::finding::{DAMAGED_BYTES, Finding, INDEX_DIFFERS, Subject, UNREADABLE};
 use crate::storage::check::{
-    CaptureId, CheckedArtifact, EntrySelection, Inspection, IntegrityLevel, JournalRow, JournaledTable,
-    ReadCapture, StoredBytes, UnreadRows,
+    CaptureId, CheckedArtifact, Inspection, IntegrityLevel, JournaledTable, ReadCapture, StoredBytes,
+    UnreadRows,
 };
 use crate::storage::sql::{self, DamagedValue, Dialect, SqlInspection, SqlRow, SqlSession};
 
@@ -105,6 +105,11 @@ impl<'s> FileInspection<'s> {
 impl SqlInspection for FileInspection<'_> {
     const DIALECT: Dialect = Dialect::Sqlite;
 
+    fn expect_journal_texts(&self, subject: &Subject, findings: &mut Vec<Finding>) -> Result<bool> {
+        let is_expected = || schema::expect_journal_view(&self.connection);
+        Ok(self.look(subject.clone(), findings, is_expected)?.is_some())
+    }
+
     fn query(
         &self,
         sql: &str,
@@ -123,16 +128,6 @@ impl Inspection for FileInspection<'_> {
         self.structure(&mut findings)?;
         sql::undeleted_artifacts(self, &mut findings)?;
         Ok(findings)
-    }
-
-    fn journal(
-        &self,
-        selection: &EntrySelection,
-        take: &mut dyn FnMut(JournalRow<'_>),
-        findings: &mut Vec<Finding>,
-    ) -> Result<bool> {
-        let table = Subject::Table("journal".to_owned());
-        Ok(self.look(table, findings, || self.entries(selection, take))?.is_some())
     }
 
     fn rows(

@@ -10,13 +10,13 @@ use super::FileInspection;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::catalog::{MentionRole, Row};
 use crate::storage::check::finding::{Finding, Subject, UNREADABLE};
-use crate::storage::check::{CheckedArtifact, EntrySelection, JournalRow, JournaledTable, UnreadRows};
+use crate::storage::check::{CheckedArtifact, JournaledTable, UnreadRows};
 use crate::storage::sql::{self, DerivedTable, Dialect, SqlSession as _, derived_row, derived_rows};
 use crate::storage::sqlite::error::is_damage;
 use crate::storage::sqlite::mentions::MentionRow;
 use crate::storage::sqlite::rows::mention_role;
 use crate::storage::sqlite::shared_statements::shared_row;
-use crate::storage::sqlite::{Result, StorageError, schema};
+use crate::storage::sqlite::{Result, StorageError};
 
 /// The query for the row ids of artifacts.
 const ARTIFACT_IDS: &str =
@@ -26,41 +26,6 @@ const ARTIFACT_IDS: &str =
 const CAPTURE_IDS: &str = "SELECT id FROM capture INDEXED BY capture_by_artifact WHERE id >= ?1 ORDER BY id";
 
 impl FileInspection<'_> {
-    /// Passes entries of the journal to `take`.
-    pub(super) fn entries(
-        &self,
-        selection: &EntrySelection,
-        take: &mut dyn FnMut(JournalRow<'_>),
-    ) -> rusqlite::Result<()> {
-        schema::expect_journal_view(&self.connection)?;
-        let condition = match selection {
-            EntrySelection::All => "true".to_owned(),
-            EntrySelection::Naming(digest) => format!(
-                "{0} IN (j.core, j.capture) OR (j.core IS NULL AND instr(j.entry, '{1}'))",
-                Dialect::Sqlite.literal(digest),
-                digest.hex()
-            ),
-            EntrySelection::About(range) => {
-                format!("j.core IS NULL OR {}", Dialect::Sqlite.is_in_range("j.core", range))
-            }
-        };
-        let mut statement = self.connection.prepare(&format!(
-            "SELECT j.seq, e.entry, j.chain, j.at FROM journal j JOIN journal_entries e ON e.seq = j.seq
-              WHERE {condition} ORDER BY j.seq"
-        ))?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            take(JournalRow {
-                seq: row.get(0)?,
-                // Text that is not UTF-8 was changed too.
-                text: row.get_ref(1)?.as_bytes().ok().and_then(|bytes| std::str::from_utf8(bytes).ok()),
-                chain: row.get(2)?,
-                at: row.get(3)?,
-            });
-        }
-        Ok(())
-    }
-
     /// Passes the rows of a table, or those of artifacts with core hashes in a range, to `take`, and returns those that cannot be
     /// read.
     pub(super) fn rows_of(
